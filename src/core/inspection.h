@@ -56,6 +56,8 @@ typedef struct spill_inspection {
     int64_t rev;
     int64_t end;
     int64_t head_pages;
+    bool half_done;  /* by the head, layout/repair.c may find a step that a client has begun */
+    bool miscounted; /* with `rest`: the head's summary is wrong */
 } spill_inspection_t;
 
 #define SPILL_INSPECTION_FINDINGS 100

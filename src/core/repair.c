@@ -1,7 +1,8 @@
 /*
  * Repair, owner by owner:
  *
- *   1. Rebuild the store's own indexes, because the other steps read by them.
+ *   1. Inspect the owner. Rebuild the store's own indexes, because the other steps read by them. If
+ *      nothing was found, and the head does not show that a client may have died, stop here.
  *   2. Finish what dead clients left (layout/repair.c).
  *   3. If all other checks pass, correct counts and sequence numbers from the elements.
  *   4. Report every other finding. Repair cannot correct it, because the right value is not known.
@@ -167,9 +168,10 @@ static spill_code_t repair_documents(repair_t *repair, spill_owner_t *owner,
 {
     spill_error_t failure;
     int64_t found = repair->summary->findings;
+    bool summed = inspection->found == 0 && !inspection->miscounted;
     spill_code_t second = SPILL_OK;
     spill_code_t code =
-        spill_outlier_repair(owner, repair->look_only, report_half_done, repair, &failure);
+        spill_outlier_repair(owner, repair->look_only, summed, report_half_done, repair, &failure);
     repair->summary->owners += code == SPILL_OK ? 1 : 0;
     if (code != SPILL_OK && error != NULL)
         *error = failure;
@@ -195,6 +197,10 @@ static spill_code_t repair_owner(void *context, const spill_value_t *value, spil
     SPILL_TRY(spill_owner_init(&owner, repair->array, value, error));
     owner.walked = repair->whole;
     SPILL_TRY(fix_indexes(repair, &owner, &inspection, error));
+    if (inspection.found == 0 && !inspection.half_done && !inspection.miscounted) {
+        repair->summary->owners++;
+        return SPILL_OK;
+    }
     return repair_documents(repair, &owner, &inspection, error);
 }
 

@@ -424,6 +424,17 @@ static spill_code_t find_damage(spill_inspection_t *inspection, spill_code_t cod
     return code == SPILL_CORRUPT ? SPILL_OK : code;
 }
 
+/*
+ * May a client have died in a step that only layout/repair.c finds? A removal or an edit leaves an
+ * intent. A trim leaves pages below the watermark, and a seal, with keep oldest, a sealed last page.
+ */
+static bool may_be_half_done(const spill_schema_t *schema, const spill_state_t *head)
+{
+    bool trimmed = head->watermark > 0 && (head->pages > 0 || schema->has_referenced_elements);
+    return schema->has_pages &&
+           (head->intent || trimmed || (!schema->appends_to_head && head->pages > 0));
+}
+
 spill_code_t spill_inspect_owner(spill_inspection_t *inspection, spill_error_t *error)
 {
     const spill_definition_t *definition = &inspection->owner->array->definition;
@@ -441,6 +452,7 @@ spill_code_t spill_inspect_owner(spill_inspection_t *inspection, spill_error_t *
         inspection->watermark = head->watermark;
         inspection->end = spill_state_end(head);
         inspection->head_pages = head->pages;
+        inspection->half_done = may_be_half_done(spill_schema_of(definition), head);
         if (!newest)
             check_document(inspection, SPILL_HEAD, &response, &progress);
         if (spill_schema_of(definition)->has_referenced_elements)

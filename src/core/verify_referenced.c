@@ -33,13 +33,17 @@ static void add_value(referenced_t *referenced, const spill_sum_t *value)
 static void rank_element(referenced_t *referenced, const spill_element_t *element)
 {
     const spill_definition_t *definition = &referenced->inspection->owner->array->definition;
-    if (!spill_schema_of(definition)->has_top || referenced->inspection->rest)
+    if (!spill_schema_of(definition)->has_top)
         return;
     spill_top_entry_t entry = spill_top_entry_of(definition, element->seq, &element->value);
     spill_top_add(&referenced->top, (size_t)definition->top_count, &entry);
     for (size_t i = 0; i < referenced->run->count; i++) {
         spill_element_t shown = spill_run_element(referenced->run, i);
-        if (shown.seq == element->seq && !spill_value_equal(&shown.value, &element->value))
+        bool other =
+            shown.seq == element->seq && !spill_value_equal(&shown.value, &element->value);
+        if (other && referenced->inspection->rest)
+            referenced->inspection->miscounted = true;
+        else if (other)
             spill_inspection_add(referenced->inspection, SPILL_HEAD, 5,
                                  "shows element %" PRId64 " other than it is", element->seq);
     }
@@ -181,6 +185,20 @@ static void check_sum(const referenced_t *referenced)
                              spill_sum_total(found));
 }
 
+/* With `rest` repair reports a wrong summary itself. */
+static void check_summary(referenced_t *referenced)
+{
+    spill_inspection_t *inspection = referenced->inspection;
+    check_sum(referenced);
+    if (inspection->found == 0)
+        check_top(referenced);
+    if (!inspection->rest || inspection->found == 0)
+        return;
+    inspection->miscounted = true;
+    inspection->found = 0;
+    inspection->kept = 0;
+}
+
 spill_code_t spill_inspect_referenced(spill_inspection_t *inspection, const spill_response_t *head,
                                       int64_t *live, spill_error_t *error)
 {
@@ -203,10 +221,8 @@ spill_code_t spill_inspect_referenced(spill_inspection_t *inspection, const spil
         add_value(&referenced, &state->intent_value);
     if (code == SPILL_OK && state->first - state->watermark - referenced.live > state->removed)
         code = find_missing(&referenced, error);
-    if (code == SPILL_OK && inspection->found == 0 && !inspection->rest)
-        check_sum(&referenced);
-    if (code == SPILL_OK && inspection->found == 0 && !inspection->rest)
-        check_top(&referenced);
+    if (code == SPILL_OK && inspection->found == 0)
+        check_summary(&referenced);
     spill_top_release(&referenced.top);
     inspection->pages += referenced.live;
     *live = referenced.live;

@@ -41,6 +41,8 @@ spill_request_t spill_append_request(const spill_owner_t *owner, int64_t page,
     append.append.element_count = part->count;
     append.append.elements_bytes = part->bytes;
     append.append.skip = part->skip;
+    append.append.seqs = part->seqs;
+    append.append.end = part->end;
     append.append.op = part->op;
     append.append.searched = part->searched;
     append.append.members = part->members;
@@ -243,7 +245,7 @@ static bool is_final(const spill_part_t *part, spill_refusal_t refusal)
         return part->member_count > 0 || part->searched != NULL;
     return refusal == SPILL_REFUSAL_REPEATED || refusal == SPILL_REFUSAL_STALE ||
            refusal == SPILL_REFUSAL_TOO_OLD || refusal == SPILL_REFUSAL_NO_MATCH ||
-           refusal == SPILL_REFUSAL_SEARCH;
+           refusal == SPILL_REFUSAL_SEARCH || refusal == SPILL_REFUSAL_PRESENT;
 }
 
 spill_code_t spill_append_to_head(spill_owner_t *owner, const spill_part_t *part,

@@ -28,6 +28,8 @@ typedef struct spill_part {
     size_t count;
     int64_t bytes;        /* sum of the elements' sizes */
     int64_t skip;         /* top-N capped: spill_request.append.skip; count may then be 0 */
+    const int64_t *seqs;  /* spill_request.append.seqs, with `end`; or NULL */
+    int64_t end;
     const spill_op_t *op; /* or NULL */
     const bson_t *update; /* or NULL */
     /* To a head that keeps the newest (spill_append_options_t); or NULL. */
@@ -340,11 +342,13 @@ spill_code_t spill_outlier_finish_drop(const spill_owner_t *owner, bool *any, sp
  * Finish the operations that dead clients left unfinished: changes, seals, trims, and a drop that
  * has closed the tail. `report` gets each one first, with its document and a text. With `look_only`
  * the function only reports. An operation of a living client may be among them; both clients then
- * do its steps. The store finds pages without a head (SPILL_LIST_ORPHANS). (repair.c)
+ * do its steps. The store finds pages without a head (SPILL_LIST_ORPHANS). `summed`: the caller has
+ * compared the summary with the elements; it is compared again only if something was found.
+ * (repair.c)
  */
 typedef void (*spill_half_done_fn)(void *context, int64_t page, const char *text);
-spill_code_t spill_outlier_repair(spill_owner_t *owner, bool look_only, spill_half_done_fn report,
-                                  void *context, spill_error_t *error);
+spill_code_t spill_outlier_repair(spill_owner_t *owner, bool look_only, bool summed,
+                                  spill_half_done_fn report, void *context, spill_error_t *error);
 
 /* Describe pages without a head; delete them if a drop left them. (repair.c) */
 void spill_orphan_tell(const spill_orphan_t *orphan, char *text, size_t text_bytes);

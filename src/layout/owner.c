@@ -48,7 +48,7 @@ spill_request_t spill_owner_request(const spill_owner_t *owner, spill_request_ki
         .key_bytes = owner->key.size,
         .page = page,
     };
-    if (kind == SPILL_REQUEST_READ && page == SPILL_HEAD)
+    if (kind == SPILL_REQUEST_READ)
         request.read.ahead = owner->walked;
     return request;
 }

@@ -43,7 +43,7 @@ typedef struct spill_owner {
     spill_array_t *array;
     const spill_value_t *value;
     spill_buffer_t key;
-    bool walked; /* one of the owners that a walk lists: its head may be read ahead */
+    bool walked; /* one of the owners that a walk lists: its documents may be read ahead */
     bool grew;   /* layout bucket: an append has created the window or a part of it */
     /* Set by an append: the elements that the definition does not keep may be deleted now. */
     bool retain_is_due;

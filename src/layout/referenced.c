@@ -184,14 +184,14 @@ static void puts_release(puts_t *puts)
 }
 
 /*
- * Make the request for number i of the journal. Its element is the one at *at of the run; if that
+ * Make request i, for number `slot` of the journal. Its element is the one at *at of the run; if that
  * has another number, the element was removed, and the document is empty.
  */
 static void make_put(const spill_owner_t *owner, const spill_response_t *head, puts_t *puts,
-                     size_t i, size_t *at)
+                     size_t i, int64_t slot, size_t *at)
 {
     const spill_state_t *state = &head->state;
-    int64_t seq = state->first + (int64_t)i;
+    int64_t seq = state->first + slot;
     if (*at < head->run.count && head->run.entries[*at].seq == seq) {
         spill_element_t element = spill_run_element(&head->run, (*at)++);
         spill_run_add(&puts->runs[i], seq, &element.value);
@@ -218,6 +218,16 @@ static spill_code_t is_copied(const spill_owner_t *owner, const spill_state_t *h
     return SPILL_OK;
 }
 
+/* The CUT of the journal's first `slots` numbers, of which `elements` have an element. */
+static spill_request_t cut_request(const spill_owner_t *owner, const spill_response_t *head,
+                                   int64_t slots, size_t elements)
+{
+    int64_t bytes = 0;
+    for (size_t i = 0; i < elements; i++)
+        bytes += head->run.entries[i].size_bytes;
+    return spill_newest_cut_request(owner, &head->state, slots, bytes);
+}
+
 /*
  * Put the documents of the journal's first `slots` numbers. *ready: each exists as a copy of the
  * head at this rev, by this client or another. *elements: how many of them have an element.
@@ -230,7 +240,7 @@ static spill_code_t put_all(const spill_owner_t *owner, const spill_response_t *
     *elements = 0;
     *ready = true;
     for (size_t i = 0; i < puts.count; i++)
-        make_put(owner, head, &puts, i, elements);
+        make_put(owner, head, &puts, i, (int64_t)i, elements);
     SPILL_TRY(spill_owner_call_all(owner, puts.requests, puts.count, puts.responses, error));
     for (size_t i = 0; *ready && i < puts.count; i++)
         if (puts.responses[i].outcome != SPILL_DONE)
@@ -259,11 +269,8 @@ static spill_code_t try_write_out(const spill_owner_t *owner, spill_response_t *
     size_t elements = 0;
     bool ready = false;
     code = put_all(owner, head, slots, &elements, &ready, error);
-    int64_t bytes = 0;
-    for (size_t i = 0; i < elements; i++)
-        bytes += head->run.entries[i].size_bytes;
     bool done = false;
-    spill_request_t cut = spill_newest_cut_request(owner, state, slots, bytes);
+    spill_request_t cut = cut_request(owner, head, slots, elements);
     if (code == SPILL_OK && ready)
         code = spill_owner_step(owner, &cut, &done, error);
     *settled = done && spill_state_slots(state) - slots < threshold;
@@ -293,6 +300,62 @@ static void write_out_after(const spill_owner_t *owner, spill_response_t *head)
     if (write_out(owner, head, owner->array->definition.bounds.threshold, &error) != SPILL_OK)
         spill_store_log(owner->array->store, SPILL_LOG_WARNING, "writing out put off: %s",
                         error.message);
+}
+
+/* ---- ... of several owners ------------------------------------------------------------------- */
+
+/* Is the journal so long that an append would write it out? And is one step enough? */
+static bool is_long_journal(const spill_owner_t *owner, const spill_state_t *head)
+{
+    const spill_bounds_t *bounds = &owner->array->definition.bounds;
+    int64_t slots = spill_state_slots(head);
+    return head->present && !head->intent && slots > 0 && slots >= bounds->threshold &&
+           slots <= bounds->page_capacity;
+}
+
+/* Cut the journals whose documents were all put. */
+static spill_code_t cut_all(const spill_owner_t *owners, const spill_response_t *heads,
+                            size_t count, const puts_t *puts, spill_error_t *error)
+{
+    spill_request_t *cuts = bson_malloc0((count + 1) * sizeof *cuts);
+    size_t at = 0, ready = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool put = is_long_journal(&owners[i], &heads[i].state);
+        int64_t slots = put ? spill_state_slots(&heads[i].state) : 0;
+        for (int64_t k = 0; k < slots; k++)
+            put = puts->responses[at++].outcome == SPILL_DONE && put;
+        if (put)
+            cuts[ready++] = cut_request(&owners[i], &heads[i], slots, heads[i].run.count);
+    }
+    spill_code_t code = SPILL_OK;
+    if (ready > 0)
+        code = spill_store_cut_heads(owners->array->store, cuts, ready, error);
+    bson_free(cuts);
+    return code;
+}
+
+spill_code_t spill_referenced_write_out_all(const spill_owner_t *owners,
+                                            const spill_response_t *heads, size_t count,
+                                            spill_error_t *error)
+{
+    SPILL_SCOPED(puts_release) puts_t puts = {0};
+    size_t all = 0;
+    for (size_t i = 0; i < count; i++)
+        if (is_long_journal(&owners[i], &heads[i].state))
+            all += (size_t)spill_state_slots(&heads[i].state);
+    if (all == 0)
+        return SPILL_OK;
+    puts_init(&puts, all);
+    all = 0;
+    for (size_t i = 0; i < count; i++) {
+        int64_t slots = spill_state_slots(&heads[i].state);
+        size_t element = 0;
+        for (int64_t k = 0; is_long_journal(&owners[i], &heads[i].state) && k < slots; k++)
+            make_put(&owners[i], &heads[i], &puts, all++, k, &element);
+    }
+    SPILL_TRY(spill_store_call_all(owners->array->store, puts.requests, puts.count, puts.responses,
+                                   error));
+    return cut_all(owners, heads, count, &puts, error);
 }
 
 /* ---- append ---------------------------------------------------------------------------------- */

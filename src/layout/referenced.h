@@ -55,6 +55,16 @@ spill_code_t spill_referenced_read(const spill_owner_t *owner, const spill_state
                                    int64_t watermark, int64_t end, int64_t seq, spill_want_t want,
                                    int64_t limit, spill_response_t *response, spill_error_t *error);
 
+/*
+ * For different owners of one array, with their heads as they were read with the whole journal:
+ * write out each journal that an append would write out, all by two requests to the store. Whether
+ * that has succeeded shows when the heads are read; what is left, the next append writes out. Stores
+ * that change one document at a time need a request for each. (referenced.c)
+ */
+spill_code_t spill_referenced_write_out_all(const spill_owner_t *owners,
+                                            const spill_response_t *heads, size_t count,
+                                            spill_error_t *error);
+
 /* A walk over elements in documents, oldest first. Set `next` to the first number, `limit` to 0. */
 typedef struct spill_referenced_walk {
     int64_t next;  /* the next number; `end` after the last element */

@@ -28,12 +28,14 @@ typedef struct repair {
     bool look_only;
     spill_half_done_fn report;
     void *context;
+    bool *any; /* something was found */
 } repair_t;
 
 /* Report it. Returns whether to finish it. */
 static bool found(const repair_t *repair, int64_t page, const char *text)
 {
     repair->report(repair->context, page, text);
+    *repair->any = true;
     return !repair->look_only;
 }
 
@@ -156,10 +158,11 @@ spill_code_t spill_outlier_repair_orphan(const spill_owner_t *owner, const spill
 
 /* ---- an owner -------------------------------------------------------------------------------- */
 
-spill_code_t spill_outlier_repair(spill_owner_t *owner, bool look_only, spill_half_done_fn report,
-                                  void *context, spill_error_t *error)
+spill_code_t spill_outlier_repair(spill_owner_t *owner, bool look_only, bool summed,
+                                  spill_half_done_fn report, void *context, spill_error_t *error)
 {
-    const repair_t repair = {owner, look_only, report, context};
+    bool any = false;
+    const repair_t repair = {owner, look_only, report, context, &any};
     SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
     if (!spill_schema_of(&owner->array->definition)->has_pages)
         return SPILL_OK; /* each of its steps is whole */
@@ -168,10 +171,10 @@ spill_code_t spill_outlier_repair(spill_owner_t *owner, bool look_only, spill_ha
         return SPILL_OK;
     SPILL_TRY(repair_intent(&repair, &head.state, error));
     SPILL_TRY(repair_tail(&repair, &head.state, error));
-    if (!look_only) /* its incarnation may be another by now */
+    if (any && !look_only) /* its incarnation may be another by now */
         SPILL_TRY(spill_owner_read_state(owner, SPILL_HEAD, &head, error));
     if (!head.state.present)
         return SPILL_OK;
     SPILL_TRY(repair_trim(&repair, &head.state, error));
-    return repair_summary(&repair, error);
+    return summed && !any ? SPILL_OK : repair_summary(&repair, error);
 }

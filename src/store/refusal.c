@@ -17,7 +17,10 @@ static bool append_fits(const spill_request_t *request, const spill_state_t *sta
     int64_t bytes =
         spill_state_document_bytes(request->definition, request->owner, head, &after, live,
                                    state->live_bytes + request->append.elements_bytes);
-    return spill_limits_allow(&request->limits, spill_state_slots(state) + added, live, bytes);
+    int64_t slots = spill_state_slots(state) + added;
+    if (request->append.seqs) /* with the numbers of removed elements */
+        slots = request->append.end - request->append.seqs[0];
+    return spill_limits_allow(&request->limits, slots, live, bytes);
 }
 
 /* Capped: older elements can be dropped, so only the newest element has to fit, alone. */
@@ -111,6 +114,8 @@ spill_refusal_t spill_append_refusal_within(const spill_request_t *request,
         return SPILL_REFUSAL_STALE;
     if (state->sealed)
         return SPILL_REFUSAL_SEALED;
+    if (request->append.seqs && state->present)
+        return SPILL_REFUSAL_PRESENT;
     if (request->append.searched && (is_searched_past(request, state) || (seen && seen->has_id)))
         return SPILL_REFUSAL_SEARCH;
     if (!has_room(request, state, fields_bytes))

@@ -53,6 +53,8 @@ void spill_request_assert(const spill_request_t *request)
         break;
     case SPILL_REQUEST_APPEND:
         assert(request->append.element_count > 0 || request->append.skip > 0);
+        assert(!request->append.seqs || (request->create && request->append.skip == 0 &&
+                                         request->append.member_count == 0));
         assert(request->append.member_count == 0 ||
                (!request->append.op && !request->append.session));
         assert(!request->append.op || !request->append.session);
@@ -265,7 +267,13 @@ int64_t spill_request_numbers(const spill_request_t *request)
 {
     if (request->kind != SPILL_REQUEST_APPEND)
         return 0;
-    return request->append.skip + (int64_t)request->append.element_count;
+    return request->append.seqs ? request->append.end
+                                : request->append.skip + (int64_t)request->append.element_count;
+}
+
+int64_t spill_request_seq(const spill_request_t *append, int64_t from, size_t i)
+{
+    return append->append.seqs ? append->append.seqs[i] : from + append->append.skip + (int64_t)i;
 }
 
 /* ---- requests made from others --------------------------------------------------------------- */
@@ -458,6 +466,12 @@ static void clone_append(const spill_request_t *request, clone_t *clone)
     spill_request_t *to = &clone->request;
     to->append.op = clone_op(request->append.op, clone);
     to->append.elements = clone_elements(request->append.elements, request->append.element_count);
+    if (request->append.seqs) {
+        size_t bytes = request->append.element_count * sizeof(int64_t);
+        int64_t *seqs = bson_malloc(bytes);
+        memcpy(seqs, request->append.seqs, bytes);
+        to->append.seqs = seqs;
+    }
     to->append.session = clone_session(request->append.session, clone);
     if (request->append.searched) {
         clone->searched = *request->append.searched;
@@ -568,6 +582,7 @@ void spill_request_free(spill_request_t *clone)
         for (size_t i = 0; i < clone->append.element_count; i++)
             bson_free((void *)clone->append.elements[i].data);
         bson_free((void *)clone->append.elements);
+        bson_free((void *)clone->append.seqs);
         bson_destroy((bson_t *)clone->append.update);
         bson_destroy((bson_t *)clone->append.match);
     }

@@ -17,6 +17,11 @@
  *   ... capped    head       as APPEND, but room only for the   as well: drop the oldest slots
  *                            newest element                     until slots_max and bytes_max
  *                                                               hold; watermark = first
+ *   ... `seqs`    head       as APPEND, and the head is absent  as well: the elements get these
+ *                                                               numbers, and `end` is the head's
+ *                                                               end; watermark = first; the
+ *                                                               other numbers from first on are
+ *                                                               those of removed elements
  *   ... top-N     head       as APPEND, but room only for the   as well: first pass over `skip`
  *                            largest element                    numbers; drop the lowest-ranked
  *                                                               elements instead, and add their
@@ -262,8 +267,8 @@ typedef struct spill_read {
     bool want_top;    /* of a subset's head: response->top_run */
     bool want_fields; /* response->fields */
     /*
-     * Of a head: a walk over owners that the calling thread has listed. The answer may show any
-     * moment since then, but none before an earlier READ of the owner, or an own change of it.
+     * A walk over owners that the calling thread has listed. The answer may show any moment since
+     * then, but none before an earlier READ of the owner, or an own change of it.
      */
     bool ahead;
 } spill_read_t;
@@ -320,6 +325,13 @@ typedef struct spill_request {
             size_t element_count;
             int64_t elements_bytes; /* sum of their sizes */
             int64_t skip;           /* top-N capped: numbers without an element, before its own */
+            /*
+             * To a head that does not exist: the numbers of the elements, ascending, and the head's
+             * end, above the last of them. Its operation then counts all numbers from 0 on. NULL:
+             * the elements have consecutive numbers.
+             */
+            const int64_t *seqs;
+            int64_t end;
             const spill_searched_t *searched; /* an array that keeps each id once: guard; or NULL */
             /*
              * For stores that combine (spill_store_ops): the elements of several appends, in order;
@@ -544,6 +556,9 @@ const spill_session_op_t *spill_request_session_at(const spill_request_t *reques
 
 /* An APPEND with `searched`: has an element of a document the id of one of its elements? */
 bool spill_request_has_id_of(const spill_request_t *append, const spill_value_t *element);
+
+/* The number of an APPEND's element i, if the append begins at number `from`. */
+int64_t spill_request_seq(const spill_request_t *append, int64_t from, size_t i);
 
 /* How many numbers an APPEND uses, for its elements and those that it skips; 0 for other kinds. */
 int64_t spill_request_numbers(const spill_request_t *append);

@@ -59,7 +59,8 @@ void spill_step_appends_to_top(const spill_request_t *request, const spill_facts
     spill_top_copy(&state->top, &old);
     for (size_t i = 0; i < request->append.element_count; i++) {
         spill_top_entry_t entry =
-            spill_top_entry_of(request->definition, end + (int64_t)i, &request->append.elements[i]);
+            spill_top_entry_of(request->definition, spill_request_seq(request, end, i),
+                               &request->append.elements[i]);
         spill_top_add(&state->top, top_most(request), &entry);
     }
     for (size_t i = 0; i < state->top.count; i++)
@@ -147,7 +148,8 @@ int64_t spill_step_keeps_top_n(const spill_request_t *request, const spill_facts
         add_if_among_highest(&top_n, most, &facts->journal->at[i], &state->deleted);
     for (size_t i = 0; i < request->append.element_count; i++) {
         spill_top_entry_t entry =
-            spill_top_entry_of(request->definition, end + (int64_t)i, &request->append.elements[i]);
+            spill_top_entry_of(request->definition, spill_request_seq(request, end, i),
+                               &request->append.elements[i]);
         add_if_among_highest(&top_n, most, &entry, &state->deleted);
     }
     state->live_bytes = 0;
@@ -161,7 +163,7 @@ int64_t spill_step_keeps_top_n(const spill_request_t *request, const spill_facts
         top_n.count--;
         state->live_bytes -= top_n.at[top_n.count].size_bytes;
         spill_seqs_insert(&state->deleted, top_n.at[top_n.count].seq);
-        crowded_out += top_n.at[top_n.count].seq < end;
+        crowded_out += top_n.at[top_n.count].seq < end + request->append.skip;
     }
     state->live = (int64_t)top_n.count;
     spill_top_release(&top_n);

@@ -126,12 +126,17 @@ spill_code_t spill_store_definitions_beside(spill_store_t *store,
     return store->ops->catalog_names(store, SPILL_CATALOG_DEFINITION, names, error);
 }
 
-spill_code_t spill_store_make_heads(spill_store_t *store, const spill_request_t *requests,
-                                    size_t count, spill_error_t *error)
+/* Changes of heads of different owners, by one function of the store, or by call_many. */
+static spill_code_t change_heads(spill_store_t *store,
+                                 spill_code_t (*change)(spill_store_t *store,
+                                                        const spill_request_t *requests,
+                                                        size_t count, spill_error_t *error),
+                                 const spill_request_t *requests, size_t count,
+                                 spill_error_t *error)
 {
-    if (store->ops->make_heads) {
+    if (change) {
         add(&store->counts.calls, 1);
-        SPILL_TRY(store->ops->make_heads(store, requests, count, error));
+        SPILL_TRY(change(store, requests, count, error));
         for (size_t i = 0; i < count; i++)
             count_done(store, &requests[i]);
         return SPILL_OK;
@@ -144,6 +149,18 @@ spill_code_t spill_store_make_heads(spill_store_t *store, const spill_request_t 
         spill_response_release(&responses[i]);
     bson_free(responses);
     return code;
+}
+
+spill_code_t spill_store_make_heads(spill_store_t *store, const spill_request_t *requests,
+                                    size_t count, spill_error_t *error)
+{
+    return change_heads(store, store->ops->make_heads, requests, count, error);
+}
+
+spill_code_t spill_store_cut_heads(spill_store_t *store, const spill_request_t *requests,
+                                   size_t count, spill_error_t *error)
+{
+    return change_heads(store, store->ops->cut_heads, requests, count, error);
 }
 
 spill_code_t spill_store_find_drop(spill_store_t *store, const spill_definition_t *definition,

@@ -103,7 +103,7 @@ typedef struct spill_store_ops {
 
     /*
      * Carry out `count` > 0 requests for pages of one owner, each with its own response. All are
-     * PUT_PAGE, or all are READ of a numbered page and want the same things, or all are EMPTY_PAGE
+     * PUT_PAGE, which may be of several owners of one definition, or all are READ of a numbered page and want the same things, or all are EMPTY_PAGE
      * with keep newest. The effect, also of an error, is that of one call for each request: of
      * EMPTY_PAGE in their order, of the others in some order. May be NULL; see
      * spill_store_call_all.
@@ -139,11 +139,28 @@ typedef struct spill_store_ops {
                                spill_error_t *error);
 
     /*
+     * Carry out `count` > 0 CUTs without a run, of heads of different owners of one definition, each
+     * by itself. The answer does not show which of them were carried out. After an error any of them
+     * may have been carried out, or may still be. NULL: the store has call_many, or cannot.
+     */
+    spill_code_t (*cut_heads)(spill_store_t *store, const spill_request_t *requests, size_t count,
+                              spill_error_t *error);
+
+    /*
      * The calling thread will READ the heads of these owners, with read.ahead: as if a listing had
      * returned them now. NULL: the store has no use for that.
      */
     void (*expect)(spill_store_t *store, const spill_definition_t *definition,
                    const spill_listing_t *owners);
+
+    /*
+     * Layout bucket: add the windows of several owners to the empty listing, as items that name them
+     * (spill_bucket_name), in any order, at most `limit`. *all: there are no more. NULL: list the
+     * windows of one owner after another.
+     */
+    spill_code_t (*windows_of)(spill_store_t *store, const spill_definition_t *definition,
+                               const spill_listing_t *owners, size_t limit,
+                               spill_listing_t *windows, bool *all, spill_error_t *error);
 
     /* The numbers of a definition in the catalog. They stay the same until its array ends. */
     spill_code_t (*bind)(spill_store_t *store, const spill_definition_t *definition,
@@ -336,6 +353,10 @@ spill_code_t spill_store_definitions_beside(spill_store_t *store,
 /* ops->make_heads, counted as one call; ops->call_many in stores that have it; else nothing. */
 spill_code_t spill_store_make_heads(spill_store_t *store, const spill_request_t *requests,
                                     size_t count, spill_error_t *error);
+
+/* The same for ops->cut_heads. */
+spill_code_t spill_store_cut_heads(spill_store_t *store, const spill_request_t *requests,
+                                   size_t count, spill_error_t *error);
 
 /* ops->find_drop, which is not NULL, and ops->forget_drop. */
 spill_code_t spill_store_find_drop(spill_store_t *store, const spill_definition_t *definition,

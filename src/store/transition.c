@@ -179,6 +179,17 @@ static void make_document(const spill_request_t *request, spill_state_t *state, 
 
 /* ---- append ---------------------------------------------------------------------------------- */
 
+/* The size of the request's element of that number; it is one of those that were added. */
+static int64_t size_of_added(const spill_request_t *request, int64_t from, int64_t seq)
+{
+    if (!request->append.seqs)
+        return request->append.elements[seq - from].size_bytes;
+    for (size_t i = 0; i < request->append.element_count; i++)
+        if (request->append.seqs[i] == seq)
+            return request->append.elements[i].size_bytes;
+    return -1;
+}
+
 /*
  * After the elements were added to the state: drop the oldest slots until slots_max and bytes_max
  * hold. At least one element stays. *first is the first slot that stays. Return false if the size
@@ -197,7 +208,7 @@ static bool evict_oldest(const spill_request_t *request, const spill_facts_t *fa
         if (left.live == 1 ||
             (left.live <= request->limits.slots_max && bytes <= request->limits.bytes_max))
             break;
-        int64_t size = left.first >= added ? request->append.elements[left.first - added].size_bytes
+        int64_t size = left.first >= added ? size_of_added(request, added, left.first)
                                            : facts->size_of(facts->context, left.first);
         if (size < 0)
             return false;
@@ -209,6 +220,25 @@ static bool evict_oldest(const spill_request_t *request, const spill_facts_t *fa
     state->live = left.live;
     state->live_bytes = left.live_bytes;
     return true;
+}
+
+/*
+ * `seqs`: begin at the first number, as a trim of what was before would leave it. The numbers
+ * between the elements, and behind the last, are those of removed elements.
+ */
+static void number_elements(const spill_request_t *request, spill_state_t *state)
+{
+    const int64_t *seqs = request->append.seqs;
+    size_t count = request->append.element_count;
+    state->first = state->watermark = seqs[0];
+    if (is_referenced(request))
+        state->pages = state->first;
+    for (size_t i = 0; i < count; i++) {
+        int64_t next = i + 1 < count ? seqs[i + 1] : request->append.end;
+        spill_seqs_insert_run(&state->deleted, seqs[i] + 1, next);
+    }
+    if (!keeps_newest(request))
+        state->removed = (int64_t)state->deleted.count;
 }
 
 static spill_outcome_t append(const spill_request_t *request, const spill_facts_t *facts,
@@ -223,6 +253,8 @@ static spill_outcome_t append(const spill_request_t *request, const spill_facts_
     spill_state_t after = *state;
     if (!after.present)
         make_document(request, &after, 0, request->incarnation);
+    if (request->append.seqs)
+        after.first = request->append.seqs[0];
     int64_t end = spill_state_end(&after), first = after.first;
     after.fields_bytes = fields_bytes;
     after.live += (int64_t)request->append.element_count;
@@ -232,6 +264,8 @@ static spill_outcome_t append(const spill_request_t *request, const spill_facts_
         spill_sum_t value = spill_sum_of(request->definition, &request->append.elements[i]);
         spill_sum_add(&after.sum, &value);
     }
+    if (request->append.seqs)
+        number_elements(request, &after);
     window_stats_appended(request, &after);
     bool top_n = spill_schema_of(request->definition)->keeps_top_n;
     if (top_n && !spill_step_knows_all(facts, state))
@@ -245,8 +279,7 @@ static spill_outcome_t append(const spill_request_t *request, const spill_facts_
         return SPILL_DONE;
     if (top_n) {
         spill_seqs_insert_run(&state->deleted, end, end + request->append.skip);
-        effect->crowded_out =
-            spill_step_keeps_top_n(request, facts, end + request->append.skip, state);
+        effect->crowded_out = spill_step_keeps_top_n(request, facts, end, state);
         fold_leading_deleted(state);
         first = state->first;
     }

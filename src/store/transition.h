@@ -11,7 +11,7 @@
 typedef enum spill_effect_kind {
     SPILL_EFFECT_NONE,
     /*
-     * Add append.elements as seq, seq + 1, ... Capped: then delete the elements with numbers
+     * Add append.elements as seq, seq + 1, ... (spill_request_seq). Capped: then delete the elements with numbers
      * below `end`, old and new. Top-N: then delete the elements that the state has as deleted
      * (spill_is_deleted), old and new; seq is the first of the append.skip numbers before them.
      */
@@ -131,7 +131,8 @@ typedef enum spill_refusal {
     SPILL_REFUSAL_NO_MATCH, /* the head is absent, or does not match */
     SPILL_REFUSAL_SESSIONS, /* there is no room for the session's entry */
     SPILL_REFUSAL_SEALED,
-    SPILL_REFUSAL_SEARCH, /* append.searched does not hold: search again */
+    SPILL_REFUSAL_PRESENT, /* append.seqs, and there is a head */
+    SPILL_REFUSAL_SEARCH,  /* append.searched does not hold: search again */
     SPILL_REFUSAL_FULL
 } spill_refusal_t;
 

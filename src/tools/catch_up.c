@@ -522,6 +522,7 @@ spill_code_t spill_catch_up(spill_store_t *store, const char *original, const ch
     spill_code_t ended =
         spill_migrate_place_end(&pass.place, code == SPILL_OK, code == SPILL_OK ? error : NULL);
     end_work(&catch_up);
+    spill_transfer_group_release(&pass.group);
     spill_transfer_end(&catch_up.transfer);
     spill_migrate_place_release(&pass.place);
     pthread_mutex_destroy(&pass.lock);

@@ -28,6 +28,7 @@ static int run_in_order(const contract_kind_t *kind, const char *name, spill_arr
     static suite_t suite;
     suite.count = 0; /* a program may run the suite for several kinds */
     add_append_tests(&suite);
+    add_given_number_tests(&suite);
     if (kind->combines)
         add_combined_tests(&suite);
     add_newest_tests(&suite);

@@ -14,6 +14,20 @@ for i in {1..12000}; do
 done >events.ndjson
 expect 0 define folder new --preset feed-recent --threshold 20 --page 20
 expect 0 define folder old --preset feed --threshold 20 --page 20 --collection o --page-collection p
+# Small owners, which are copied in groups, in each layout.
+for i in {1..1500}; do
+    echo "{\"_id\": $i, \"by\": \"s$((RANDOM % 400))\", \"rating\": $((RANDOM % 5)), \"createdAt\": {\"\$date\": $((RANDOM * 300000000))}}"
+done >small.ndjson
+expect 0 define folder short --preset feed-recent --collection s --page-collection sp
+expect 0 define folder separate --preset reviews-separate --collection r --page-collection rp
+expect 0 define folder best --preset reviews-subset --collection b --page-collection bp
+expect 0 define folder last --preset feed-recent --layout capped --threshold 3 --collection c
+expect 0 define folder windows --preset reviews-bucket --collection w
+for name in short separate best last windows; do
+    expect 0 import folder "$name" small.ndjson --owner by --as "$name" --quiet
+    expect 0 export folder "$name"
+    sort out >"expected.$name"
+done
 for name in new old; do
     expect 0 import folder "$name" events.ndjson --owner by --as "$name" --quiet
     expect 0 trim folder "$name" u1 --below 300
@@ -53,7 +67,7 @@ copy_until_done() {
 
 check() {
     clean "$1"
-    for name in new old; do
+    for name in new old short separate best last windows; do
         expect 0 export "$1" "$name"
         sort out | cmp -s - "expected.$name" || fail "$name: elements are lost, doubled or changed"
     done

@@ -34,6 +34,7 @@ static sim_event_t append_event(const spill_request_t *request, const spill_stat
         return SIM_APPEND_NO_MATCH;
     case SPILL_REFUSAL_SESSIONS:
         return SIM_APPEND_SESSIONS;
+    case SPILL_REFUSAL_PRESENT: /* only of transfers, which are not simulated */
     case SPILL_REFUSAL_SEARCH:
         return SIM_APPEND_SEARCH;
     case SPILL_REFUSAL_SEALED:

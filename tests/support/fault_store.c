@@ -129,6 +129,19 @@ static spill_code_t make_heads(spill_store_t *store, const spill_request_t *requ
     return first;
 }
 
+static spill_code_t cut_heads(spill_store_t *store, const spill_request_t *requests, size_t count,
+                              spill_error_t *error)
+{
+    spill_code_t first = SPILL_OK;
+    for (size_t i = 0; i < count; i++) {
+        spill_response_t response = SPILL_RESPONSE_INIT;
+        spill_code_t code = call(store, &requests[i], &response, first == SPILL_OK ? error : NULL);
+        first = first == SPILL_OK ? code : first;
+        spill_response_release(&response);
+    }
+    return first;
+}
+
 /* ---- calls that are not requests ------------------------------------------------------------- */
 
 static spill_store_t *inner_of(const step_t *step)
@@ -247,6 +260,7 @@ static const spill_store_ops_t fault_ops = {
     .name = "fault",
     .call = call,
     .make_heads = make_heads,
+    .cut_heads = cut_heads,
     .bind = bind,
     .list = {list, list, list, list},
     .catalog_get = catalog_get,

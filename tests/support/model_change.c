@@ -187,15 +187,16 @@ static void keep_top_n(model_document_t *document, const spill_request_t *reques
         if (spill_is_deleted(&document->state, all->entries[i - 1].seq))
             model_document_remove(document, i - 1, 1);
     for (size_t i = 0; i < request->append.element_count; i++)
-        if (!spill_is_deleted(&document->state, first + request->append.skip + (int64_t)i))
+        if (!spill_is_deleted(&document->state, spill_request_seq(request, first, i)))
             model_document_insert(document, document->count, &request->append.elements[i]);
 }
 
 static void keep_newest(model_document_t *document, const spill_request_t *request,
                         const spill_effect_t *effect)
 {
-    int64_t seq = effect->seq;
-    int64_t added = spill_state_end(&document->state) - (effect->end > seq ? effect->end : seq);
+    int64_t added = 0;
+    for (size_t i = 0; i < request->append.element_count; i++)
+        added += spill_request_seq(request, effect->seq, i) >= effect->end;
     model_document_remove(document, 0,
                           document->count + (size_t)added - (size_t)document->state.live);
     for (size_t i = request->append.element_count - (size_t)added;
@@ -215,7 +216,7 @@ static void add_elements(const step_t *step, const spill_effect_t *effect)
         return;
     spill_op_entry_t entry = {
         .ordinal = document->state.op_count - 1,
-        .seq = effect->seq,
+        .seq = request->append.seqs ? 0 : effect->seq,
         .count = spill_request_numbers(request),
         .id_bytes = (uint8_t)request->append.op->id_bytes,
     };

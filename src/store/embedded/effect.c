@@ -256,7 +256,7 @@ static spill_code_t keep_top_n(const making_t *making, int64_t first, spill_erro
         delete_element(making, before->incarnation, seq);
     }
     for (size_t i = request->append.element_count; i > 0; i--) {
-        int64_t seq = first + request->append.skip + (int64_t)i - 1;
+        int64_t seq = spill_request_seq(request, first, i - 1);
         if (spill_is_deleted(making->state, seq))
             continue;
         put_element(making, seq, &request->append.elements[i - 1]);
@@ -269,13 +269,18 @@ static spill_code_t add_elements(const making_t *making, const spill_effect_t *e
                                  spill_error_t *error)
 {
     const spill_request_t *request = making->request;
-    int64_t skipped = effect->end > effect->seq ? effect->end - effect->seq : 0;
+    size_t skipped = 0; /* capped: the oldest of the request's elements are dropped at once */
     if (spill_schema_of(request->definition)->keeps_top_n)
         return keep_top_n(making, effect->seq, error);
-    for (int64_t i = (int64_t)request->append.element_count; i > skipped; i--)
-        put_element(making, effect->seq + i - 1, &request->append.elements[i - 1]);
-    for (int64_t i = skipped; i < (int64_t)request->append.element_count; i++)
-        index_element(making, effect->seq + i, &request->append.elements[i]);
+    while (skipped < request->append.element_count &&
+           spill_request_seq(request, effect->seq, skipped) < effect->end)
+        skipped++;
+    for (size_t i = request->append.element_count; i > skipped; i--)
+        put_element(making, spill_request_seq(request, effect->seq, i - 1),
+                    &request->append.elements[i - 1]);
+    for (size_t i = skipped; i < request->append.element_count; i++)
+        index_element(making, spill_request_seq(request, effect->seq, i),
+                      &request->append.elements[i]);
     return drop_oldest(making, effect->end, error);
 }
 
@@ -376,7 +381,7 @@ spill_code_t spill_embedded_carry_out(spill_embedded_t *store, const spill_reque
     if (effect->kind == SPILL_EFFECT_DROP)
         return drop(&making, error);
     if (effect->kind == SPILL_EFFECT_ADD && request->append.op)
-        record_op(&making, effect->seq);
+        record_op(&making, request->append.seqs ? 0 : effect->seq);
     if (request->kind == SPILL_REQUEST_CREATE_PAGE)
         SPILL_TRY(carry_ops(&making, error));
     if (request->kind == SPILL_REQUEST_REWRITE) {

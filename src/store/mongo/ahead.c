@@ -1,64 +1,18 @@
 /*
- * Read-ahead of heads. A walk lists owners and reads the head of each. So the READ of one of them
- * also fetches the heads behind it in the listing, with the same projection, and their READs
- * need no command.
+ * Read-ahead of heads and pages. A walk lists owners and reads the head of each. So the READ of one
+ * of them also fetches the heads behind it in the listing, with the same projection, and their
+ * READs need no command. READs of pages do the same (ahead_pages.c).
  *
- * An answer that was fetched is like the answer of a slow server: it shows the head at a moment
- * after the walk has listed it. `seen` keeps the answers of one owner in the order of time, and a
- * change of the owner by this store ends its read-ahead. (docs/internals/mongodb.md)
+ * An answer that was fetched is like the answer of a slow server: it shows the document at a moment
+ * after the walk has listed its owner. `seen` keeps the answers of one owner in the order of time,
+ * and a change of the owner by this store ends its read-ahead. (docs/internals/mongodb.md)
  */
-#include "store/mongo/mongo_document.h"
+#include "store/mongo/ahead.h"
 
-#include "definition/schema.h"
+#include "bson/value.h"
 #include "util/error.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <string.h>
-
-enum {
-    PASSES = 16, /* at a time; another one takes the place of the oldest */
-    COLUMNS = 3, /* kinds of READs in a pass; others are not fetched ahead */
-    AHEAD_FIRST = 8,
-    AHEAD_MAX = 128,
-    AHEAD_BYTES = 1 << 20 /* of a fetch: then it ends with the document that it has got */
-};
-
-/* No answer that was fetched ahead is used any longer. */
-#define NEVER UINT64_MAX
-
-typedef struct answer {
-    bool held;       /* fetched, and not used */
-    bool used;       /* a READ of this kind has been answered */
-    uint64_t moment; /* of its fetch */
-    bson_t *head;    /* NULL: there is none */
-} answer_t;
-
-/* The READs with one projection. */
-typedef struct column {
-    bson_t *projection;
-    answer_t *answers; /* of each owner */
-    size_t ahead;      /* how many heads a fetch asks for */
-} column_t;
-
-/* The owners that one thread has listed last. */
-typedef struct pass {
-    pthread_t thread;
-    uint64_t began; /* 0: no pass */
-    char definition[SPILL_NAME_SIZE];
-    spill_listing_t owners;
-    uint64_t *seen; /* of each owner: the moment of the answer that was used last, or NEVER */
-    size_t at;      /* the owner of the last READ */
-    column_t columns[COLUMNS];
-    size_t ahead_before[COLUMNS]; /* column_t.ahead at the end of the thread's listing before */
-} pass_t;
-
-struct spill_mongo_ahead {
-    pthread_mutex_t lock; /* guards the passes, but is not held during a command */
-    atomic_bool any;      /* is there a pass? */
-    uint64_t moment;      /* counts fetches and passes */
-    pass_t passes[PASSES];
-};
 
 /* ---- passes ---------------------------------------------------------------------------------- */
 
@@ -69,42 +23,47 @@ spill_mongo_ahead_t *spill_mongo_ahead_new(void)
     return ahead;
 }
 
-static void forget(answer_t *answer)
+void spill_ahead_forget(spill_ahead_answer_t *answer)
 {
     bson_destroy(answer->head);
+    for (int64_t i = 0; answer->pages && i < answer->count; i++)
+        bson_destroy(answer->pages[i]);
+    bson_free(answer->pages);
     answer->head = NULL;
+    answer->pages = NULL;
+    answer->count = 0;
     answer->held = false;
 }
 
-static void end_pass(pass_t *pass)
+static void end_pass(spill_ahead_pass_t *pass)
 {
-    for (size_t i = 0; i < COLUMNS; i++) {
-        column_t *column = &pass->columns[i];
+    for (size_t i = 0; i < SPILL_AHEAD_COLUMNS; i++) {
+        spill_ahead_column_t *column = &pass->columns[i];
         for (size_t k = 0; column->projection && k < pass->owners.count; k++)
-            forget(&column->answers[k]);
+            spill_ahead_forget(&column->answers[k]);
         bson_destroy(column->projection);
         bson_free(column->answers);
     }
     bson_free(pass->seen);
     spill_listing_release(&pass->owners);
-    *pass = (pass_t){0};
+    *pass = (spill_ahead_pass_t){0};
 }
 
 void spill_mongo_ahead_free(spill_mongo_ahead_t *ahead)
 {
     if (!ahead)
         return;
-    for (size_t i = 0; i < PASSES; i++)
+    for (size_t i = 0; i < SPILL_AHEAD_PASSES; i++)
         end_pass(&ahead->passes[i]);
     pthread_mutex_destroy(&ahead->lock);
     bson_free(ahead);
 }
 
 /* The thread's pass over the definition, or NULL. The lock is held. */
-static pass_t *find_pass(spill_mongo_ahead_t *ahead, const char *definition)
+spill_ahead_pass_t *spill_ahead_pass(spill_mongo_ahead_t *ahead, const char *definition)
 {
-    for (size_t i = 0; i < PASSES; i++) {
-        pass_t *pass = &ahead->passes[i];
+    for (size_t i = 0; i < SPILL_AHEAD_PASSES; i++) {
+        spill_ahead_pass_t *pass = &ahead->passes[i];
         if (pass->began > 0 && pthread_equal(pass->thread, pthread_self()) &&
             strcmp(pass->definition, definition) == 0)
             return pass;
@@ -113,16 +72,16 @@ static pass_t *find_pass(spill_mongo_ahead_t *ahead, const char *definition)
 }
 
 /* A free one, or the oldest. */
-static pass_t *take_pass(spill_mongo_ahead_t *ahead, const char *definition)
+static spill_ahead_pass_t *take_pass(spill_mongo_ahead_t *ahead, const char *definition)
 {
-    pass_t *pass = find_pass(ahead, definition);
-    for (size_t i = 0; !pass && i < PASSES; i++)
+    spill_ahead_pass_t *pass = spill_ahead_pass(ahead, definition);
+    for (size_t i = 0; !pass && i < SPILL_AHEAD_PASSES; i++)
         if (ahead->passes[i].began == 0)
             pass = &ahead->passes[i];
     if (pass)
         return pass;
     pass = ahead->passes;
-    for (size_t i = 1; i < PASSES; i++)
+    for (size_t i = 1; i < SPILL_AHEAD_PASSES; i++)
         if (ahead->passes[i].began < pass->began)
             pass = &ahead->passes[i];
     return pass;
@@ -131,12 +90,10 @@ static pass_t *take_pass(spill_mongo_ahead_t *ahead, const char *definition)
 void spill_mongo_ahead_list(spill_mongo_ahead_t *ahead, const spill_definition_t *definition,
                             const spill_listing_t *listing)
 {
-    if (spill_schema_of(definition)->has_windows)
-        return;
     pthread_mutex_lock(&ahead->lock);
-    pass_t *pass = take_pass(ahead, definition->name);
-    size_t before[COLUMNS] = {0};
-    for (size_t i = 0; pass == find_pass(ahead, definition->name) && i < COLUMNS; i++)
+    spill_ahead_pass_t *pass = take_pass(ahead, definition->name);
+    size_t before[SPILL_AHEAD_COLUMNS] = {0};
+    for (size_t i = 0; pass == spill_ahead_pass(ahead, definition->name) && i < SPILL_AHEAD_COLUMNS; i++)
         before[i] = pass->columns[i].ahead;
     end_pass(pass);
     memcpy(pass->ahead_before, before, sizeof before);
@@ -152,8 +109,8 @@ void spill_mongo_ahead_list(spill_mongo_ahead_t *ahead, const spill_definition_t
     pthread_mutex_unlock(&ahead->lock);
 }
 
-/* The owner's index, or the number of owners. Walks go from each owner to the next. */
-static size_t index_of(const pass_t *pass, const spill_value_t *owner)
+/* Walks go from each owner to the next. */
+size_t spill_ahead_index(const spill_ahead_pass_t *pass, const spill_value_t *owner)
 {
     size_t count = pass->owners.count;
     for (size_t i = 0; i < count; i++) {
@@ -170,32 +127,41 @@ void spill_mongo_ahead_changed(spill_mongo_ahead_t *ahead, const spill_value_t *
     if (!atomic_load(&ahead->any))
         return;
     pthread_mutex_lock(&ahead->lock);
-    for (size_t i = 0; i < PASSES; i++) {
-        pass_t *pass = &ahead->passes[i];
-        size_t index = index_of(pass, owner);
+    for (size_t i = 0; i < SPILL_AHEAD_PASSES; i++) {
+        spill_ahead_pass_t *pass = &ahead->passes[i];
+        size_t index = spill_ahead_index(pass, owner);
         if (index < pass->owners.count)
-            pass->seen[index] = NEVER;
+            pass->seen[index] = SPILL_AHEAD_NEVER;
     }
     pthread_mutex_unlock(&ahead->lock);
 }
 
 /* ---- one READ -------------------------------------------------------------------------------- */
 
-/* The column of the projection; a new one if there is room; else NULL. */
-static column_t *column_of(pass_t *pass, const bson_t *projection)
+spill_ahead_column_t *spill_ahead_column(spill_ahead_pass_t *pass, const bson_t *projection,
+                                         bool pages)
 {
-    for (size_t i = 0; i < COLUMNS; i++) {
-        column_t *column = &pass->columns[i];
+    for (size_t i = 0; i < SPILL_AHEAD_COLUMNS; i++) {
+        spill_ahead_column_t *column = &pass->columns[i];
         if (!column->projection) {
             column->projection = bson_copy(projection);
-            column->answers = bson_malloc0((pass->owners.count + 1) * sizeof(answer_t));
-            column->ahead = pass->ahead_before[i] > 0 ? pass->ahead_before[i] : AHEAD_FIRST;
+            column->pages = pages;
+            column->answers = bson_malloc0((pass->owners.count + 1) * sizeof *column->answers);
+            column->ahead = pass->ahead_before[i] > 0 ? pass->ahead_before[i] : SPILL_AHEAD_FIRST;
             return column;
         }
-        if (bson_equal(column->projection, projection))
+        if (column->pages == pages && bson_equal(column->projection, projection))
             return column;
     }
     return NULL;
+}
+
+void spill_ahead_adapt(spill_ahead_column_t *column, bool complete, size_t bytes)
+{
+    if (!complete)
+        column->ahead = column->ahead > SPILL_AHEAD_FIRST ? column->ahead / 4 : 2;
+    else if (bytes < SPILL_AHEAD_BYTES / 4 && column->ahead < SPILL_AHEAD_MAX)
+        column->ahead *= 2;
 }
 
 /* A command that asks for the heads of the owners from index `from` on. */
@@ -224,8 +190,8 @@ static bool keep_head(void *context, const bson_t *head)
             continue;
         fetch->heads[at] = bson_copy(head);
         fetch->bytes += head->len;
-        fetch->all = ++fetch->found == fetch->count || fetch->bytes < AHEAD_BYTES;
-        return fetch->bytes < AHEAD_BYTES;
+        fetch->all = ++fetch->found == fetch->count || fetch->bytes < SPILL_AHEAD_BYTES;
+        return fetch->bytes < SPILL_AHEAD_BYTES;
     }
     return true;
 }
@@ -255,7 +221,7 @@ static void run_fetch(spill_mongo_t *store, const bson_t *projection, const bson
 }
 
 /* Begin to fetch the owner of that index, and those behind it. The lock is held. */
-static void plan_fetch(spill_mongo_ahead_t *ahead, const pass_t *pass, const column_t *column,
+static void plan_fetch(spill_mongo_ahead_t *ahead, const spill_ahead_pass_t *pass, const spill_ahead_column_t *column,
                        size_t index, fetch_t *fetch)
 {
     fetch->began = pass->began;
@@ -270,29 +236,28 @@ static void plan_fetch(spill_mongo_ahead_t *ahead, const pass_t *pass, const col
         const char *key;
         spill_item_t item = spill_listing_item(&pass->owners, index + i);
         bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
-        spill_value_append(&item.owner, &fetch->ids, key);
+        spill_mongo_append_id(fetch->document->request->definition, &item.owner, SPILL_HEAD, key,
+                              &fetch->ids);
     }
 }
 
 /* Keep what was fetched. The lock is held; the pass may have ended meanwhile. */
 static void keep_fetched(spill_mongo_ahead_t *ahead, const bson_t *projection, fetch_t *fetch)
 {
-    pass_t *pass = find_pass(ahead, fetch->document->request->definition->name);
-    column_t *column = pass && pass->began == fetch->began ? column_of(pass, projection) : NULL;
+    spill_ahead_pass_t *pass = spill_ahead_pass(ahead, fetch->document->request->definition->name);
+    spill_ahead_column_t *column = pass && pass->began == fetch->began ? spill_ahead_column(pass, projection, false) : NULL;
     for (size_t i = 0; column && i < fetch->from; i++)
-        forget(&column->answers[i]);
+        spill_ahead_forget(&column->answers[i]);
     for (size_t i = 0; column && i < fetch->count; i++) {
-        answer_t *answer = &column->answers[fetch->from + i];
+        spill_ahead_answer_t *answer = &column->answers[fetch->from + i];
         if (answer->used || (!fetch->heads[i] && !fetch->all))
             continue;
-        forget(answer);
-        *answer = (answer_t){.held = true, .moment = fetch->moment, .head = fetch->heads[i]};
+        spill_ahead_forget(answer);
+        *answer = (spill_ahead_answer_t){.held = true, .moment = fetch->moment, .head = fetch->heads[i]};
         fetch->heads[i] = NULL;
     }
-    if (column && !fetch->all)
-        column->ahead = column->ahead > AHEAD_FIRST ? column->ahead / 4 : 2;
-    else if (column && fetch->bytes < AHEAD_BYTES / 4 && column->ahead < AHEAD_MAX)
-        column->ahead *= 2;
+    if (column)
+        spill_ahead_adapt(column, fetch->all, fetch->bytes);
 }
 
 static void release_fetch(fetch_t *fetch)
@@ -303,36 +268,29 @@ static void release_fetch(fetch_t *fetch)
     bson_destroy(&fetch->ids);
 }
 
-/* What to do with a READ. */
-typedef enum way {
-    ANSWERED, /* *head has the answer */
-    FETCH,    /* run the fetch first */
-    ALONE     /* no answer was fetched, and none will be */
-} way_t;
-
 /* The lock is held. */
-static way_t find_answer(spill_mongo_ahead_t *ahead, const spill_mongo_document_t *document,
+static spill_ahead_way_t find_answer(spill_mongo_ahead_t *ahead, const spill_mongo_document_t *document,
                          const bson_t *projection, fetch_t *fetch, bson_t **head)
 {
-    pass_t *pass = find_pass(ahead, document->request->definition->name);
-    size_t index = pass ? index_of(pass, document->request->owner) : 0;
+    spill_ahead_pass_t *pass = spill_ahead_pass(ahead, document->request->definition->name);
+    size_t index = pass ? spill_ahead_index(pass, document->request->owner) : 0;
     if (!pass || index == pass->owners.count)
-        return ALONE;
+        return SPILL_AHEAD_ALONE;
     pass->at = index;
-    column_t *column = pass->seen[index] == NEVER ? NULL : column_of(pass, projection);
-    answer_t *answer = column ? &column->answers[index] : NULL;
+    spill_ahead_column_t *column = pass->seen[index] == SPILL_AHEAD_NEVER ? NULL : spill_ahead_column(pass, projection, false);
+    spill_ahead_answer_t *answer = column ? &column->answers[index] : NULL;
     if (answer && answer->held && answer->moment >= pass->seen[index]) {
         *head = answer->head;
         pass->seen[index] = answer->moment;
-        *answer = (answer_t){.used = true};
-        return ANSWERED;
+        *answer = (spill_ahead_answer_t){.used = true};
+        return SPILL_AHEAD_ANSWERED;
     }
     if (answer && !answer->used && !fetch->heads) {
         plan_fetch(ahead, pass, column, index, fetch);
-        return FETCH;
+        return SPILL_AHEAD_FETCH;
     }
-    pass->seen[index] = NEVER; /* the READ that follows sees a later moment */
-    return ALONE;
+    pass->seen[index] = SPILL_AHEAD_NEVER; /* the READ that follows sees a later moment */
+    return SPILL_AHEAD_ALONE;
 }
 
 bool spill_mongo_ahead_read(spill_mongo_t *store, const spill_mongo_document_t *document,
@@ -342,14 +300,14 @@ bool spill_mongo_ahead_read(spill_mongo_t *store, const spill_mongo_document_t *
     SPILL_SCOPED(release_fetch) fetch_t fetch = {.document = document, .ids = BSON_INITIALIZER};
     *head = NULL;
     pthread_mutex_lock(&ahead->lock);
-    way_t way = find_answer(ahead, document, projection, &fetch, head);
+    spill_ahead_way_t way = find_answer(ahead, document, projection, &fetch, head);
     pthread_mutex_unlock(&ahead->lock);
-    if (way == FETCH) {
+    if (way == SPILL_AHEAD_FETCH) {
         run_fetch(store, projection, excluded, &fetch);
         pthread_mutex_lock(&ahead->lock);
         keep_fetched(ahead, projection, &fetch);
         way = find_answer(ahead, document, projection, &fetch, head);
         pthread_mutex_unlock(&ahead->lock);
     }
-    return way == ANSWERED;
+    return way == SPILL_AHEAD_ANSWERED;
 }

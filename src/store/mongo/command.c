@@ -131,9 +131,9 @@ spill_code_t spill_mongo_upsert(spill_mongo_t *store, const char *collection, co
     return end(&use, code);
 }
 
-spill_code_t spill_mongo_upsert_all(spill_mongo_t *store, const char *collection,
+spill_code_t spill_mongo_update_all(spill_mongo_t *store, const char *collection,
                                     const bson_t *const *filters, const bson_t *const *updates,
-                                    size_t count, spill_error_t *error)
+                                    size_t count, bool upserts, spill_error_t *error)
 {
     use_t use;
     begin(&use, store, collection);
@@ -142,7 +142,7 @@ spill_code_t spill_mongo_upsert_all(spill_mongo_t *store, const char *collection
     mongoc_bulk_operation_t *bulk =
         mongoc_collection_create_bulk_operation_with_opts(use.collection, &opts);
     bson_reinit(&opts);
-    BSON_APPEND_BOOL(&opts, "upsert", true);
+    BSON_APPEND_BOOL(&opts, "upsert", upserts);
     BSON_APPEND_BOOL(&opts, "validate", false);
     bool good = true;
     for (size_t i = 0; i < count && good; i++)

@@ -291,9 +291,11 @@ static spill_code_t call_all(spill_store_t *base, const spill_request_t *request
     spill_mongo_t *store = (spill_mongo_t *)base;
     for (size_t i = 0; i < count; i++)
         spill_response_clear(&responses[i]);
-    spill_mongo_ahead_changed(store->ahead, requests->owner);
     if (requests->kind == SPILL_REQUEST_READ)
         return spill_mongo_read_pages(store, requests, count, responses, error);
+    for (size_t i = 0; i < count; i++)
+        if (i == 0 || requests[i].owner != requests[i - 1].owner)
+            spill_mongo_ahead_changed(store->ahead, requests[i].owner);
     if (base->options.read_only)
         return spill_fail(error, SPILL_READ_ONLY, "%s was opened for reading only", store->place);
     return (requests->kind == SPILL_REQUEST_PUT_PAGE
@@ -311,16 +313,33 @@ static bool make_push(spill_store_t *base, const spill_request_t *append, bson_t
     return true;
 }
 
-static spill_code_t make_heads(spill_store_t *base, const spill_request_t *requests, size_t count,
-                               spill_error_t *error)
+typedef spill_code_t change_heads_fn(spill_mongo_t *store, const spill_request_t *requests,
+                                     size_t count, spill_error_t *error);
+
+/* Changes of heads of several owners. */
+static spill_code_t change_heads(spill_store_t *base, change_heads_fn *make,
+                                 const spill_request_t *requests, size_t count,
+                                 spill_error_t *error)
 {
     spill_mongo_t *store = (spill_mongo_t *)base;
     if (base->options.read_only)
         return spill_fail(error, SPILL_READ_ONLY, "%s was opened for reading only", store->place);
-    spill_code_t code = spill_mongo_make_heads(store, requests, count, error);
+    spill_code_t code = make(store, requests, count, error);
     for (size_t i = 0; i < count; i++)
         spill_mongo_ahead_changed(store->ahead, requests[i].owner);
     return code;
+}
+
+static spill_code_t make_heads(spill_store_t *base, const spill_request_t *requests, size_t count,
+                               spill_error_t *error)
+{
+    return change_heads(base, spill_mongo_make_heads, requests, count, error);
+}
+
+static spill_code_t cut_heads(spill_store_t *base, const spill_request_t *requests, size_t count,
+                              spill_error_t *error)
+{
+    return change_heads(base, spill_mongo_cut_heads, requests, count, error);
 }
 
 static void expect(spill_store_t *base, const spill_definition_t *definition,
@@ -377,7 +396,9 @@ static const spill_store_ops_t mongo_ops = {
     .call_all = call_all,
     .make_push = make_push,
     .make_heads = make_heads,
+    .cut_heads = cut_heads,
     .expect = expect,
+    .windows_of = spill_mongo_windows_of,
     .bind = spill_mongo_bind,
     .list = {[SPILL_LIST_OWNERS] = spill_mongo_owners,
              [SPILL_LIST_OVERSIZED] = spill_mongo_oversized,

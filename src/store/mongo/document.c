@@ -40,16 +40,20 @@ bool spill_mongo_is_bucket(const spill_mongo_document_t *document)
     return spill_schema_of(document->request->definition)->has_windows;
 }
 
-static void append_page_id(const spill_request_t *request, const char *key, int64_t page,
-                           bson_t *to)
+void spill_mongo_append_id(const spill_definition_t *definition, const spill_value_t *owner,
+                           int64_t page, const char *key, bson_t *to)
 {
     bson_t id;
-    if (spill_schema_of(request->definition)->has_windows) {
-        spill_render_part_id(to, key, request->owner, page);
+    if (spill_schema_of(definition)->has_windows) {
+        spill_render_part_id(to, key, owner, page);
+        return;
+    }
+    if (page == SPILL_HEAD) {
+        spill_value_append(owner, to, key);
         return;
     }
     bson_append_document_begin(to, key, -1, &id);
-    spill_value_append(request->owner, &id, "owner");
+    spill_value_append(owner, &id, "owner");
     BSON_APPEND_INT64(&id, "page", page);
     bson_append_document_end(to, &id);
 }
@@ -124,10 +128,7 @@ void spill_mongo_select(const spill_mongo_document_t *document, bson_t *filter)
     bson_init(filter);
     bson_t id;
     BSON_APPEND_DOCUMENT_BEGIN(filter, "_id", &id);
-    if (document->head && !spill_mongo_is_bucket(document))
-        spill_value_append(request->owner, &id, "$eq");
-    else
-        append_page_id(request, "$eq", request->page, &id);
+    spill_mongo_append_id(request->definition, request->owner, request->page, "$eq", &id);
     bson_append_document_end(filter, &id);
     spill_mongo_append_shard(document, filter);
 }
@@ -143,7 +144,8 @@ void spill_mongo_select_pages(const spill_mongo_document_t *document, const int6
         char buffer[16];
         const char *key;
         bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
-        append_page_id(document->request, key, pages[i], &ids);
+        spill_mongo_append_id(document->request->definition, document->request->owner, pages[i],
+                              key, &ids);
     }
     bson_append_array_end(&id, &ids);
     bson_append_document_end(filter, &id);

@@ -248,7 +248,9 @@ static spill_code_t try_quickly(spill_mongo_step_t *step, bool *done, bool *ends
 {
     const spill_request_t *request = step->request;
     *ends = false;
-    if (is_append(step)) {
+    if (is_append(step) && request->append.seqs) {
+        *done = false; /* it makes the head, or is refused */
+    } else if (is_append(step)) {
         SPILL_TRY(spill_mongo_push_quickly(step->store, &step->document, step->read, done, error));
     } else if (request->kind == SPILL_REQUEST_UPDATE_FIELDS && spill_mongo_has_operators(request)) {
         SPILL_TRY(spill_mongo_update_head(step->store, &step->document, done, error));
@@ -413,4 +415,53 @@ spill_code_t spill_mongo_empty_pages(spill_mongo_t *store, const spill_request_t
     bson_free(filters);
     return code == SPILL_OK && !all ? empty_one_by_one(store, requests, count, responses, error)
                                     : code;
+}
+
+/* ---- heads of several owners ----------------------------------------------------------------- */
+
+/* Make the filter and the pipeline of a CUT of the head as the caller has read it. */
+static bool make_cut(spill_mongo_t *store, const spill_request_t *request, bson_t **filter,
+                     bson_t **update)
+{
+    SPILL_SCOPED(spill_response_release) spill_response_t before = SPILL_RESPONSE_INIT;
+    SPILL_SCOPED(release)
+    spill_mongo_step_t step = {.store = store, .request = request, .read = &before};
+    SPILL_SCOPED(bson_destroy) bson_t guard = BSON_INITIALIZER;
+    SPILL_SCOPED(bson_destroy) bson_t pipeline = BSON_INITIALIZER;
+    spill_mongo_document_init(&step.document, store, request);
+    if (!assume_before(&step))
+        return false;
+    note_facts(&step);
+    spill_state_copy(&before.state, &step.after);
+    if (spill_transition(request, &step.facts, &step.after, &step.effect) != SPILL_DONE ||
+        !spill_mongo_rewrite(&step.document, &before.state, &step.after, &step.effect, &step.top,
+                             &pipeline))
+        return false;
+    bson_destroy(&guard);
+    spill_mongo_unchanged(&step, &guard);
+    *filter = bson_copy(&guard);
+    *update = bson_copy(&pipeline);
+    return true;
+}
+
+spill_code_t spill_mongo_cut_heads(spill_mongo_t *store, const spill_request_t *requests,
+                                   size_t count, spill_error_t *error)
+{
+    bson_t **filters = bson_malloc0(count * sizeof(bson_t *));
+    bson_t **updates = bson_malloc0(count * sizeof(bson_t *));
+    size_t cuts = 0;
+    for (size_t i = 0; i < count; i++)
+        cuts += make_cut(store, &requests[i], &filters[cuts], &updates[cuts]);
+    spill_code_t code = SPILL_OK;
+    if (cuts > 0)
+        code = spill_mongo_update_all(store, requests->definition->collection,
+                                      (const bson_t *const *)filters,
+                                      (const bson_t *const *)updates, cuts, false, error);
+    for (size_t i = 0; i < cuts; i++) {
+        bson_destroy(filters[i]);
+        bson_destroy(updates[i]);
+    }
+    bson_free(filters);
+    bson_free(updates);
+    return code;
 }

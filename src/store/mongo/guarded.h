@@ -187,8 +187,19 @@ spill_code_t spill_mongo_forget(spill_mongo_t *store, const spill_mongo_document
 void spill_mongo_append_same_run(const spill_mongo_document_t *document, uint32_t number,
                                  bson_t *all);
 
+/*
+ * CUTs of heads of several owners, by one command (spill_store_ops_t.cut_heads). (guarded.c)
+ */
+spill_code_t spill_mongo_cut_heads(spill_mongo_t *store, const spill_request_t *requests,
+                                   size_t count, spill_error_t *error);
+
 /* Make the filter of a write: the document, while it is as the step has read it. */
 void spill_mongo_unchanged(const spill_mongo_step_t *step, bson_t *filter);
+
+/* Top-N: collect the elements that stay after an append: those of `old`, and new ones. */
+void spill_mongo_gather_top_n(const spill_request_t *append, const spill_run_t *old,
+                              const spill_state_t *after, const spill_effect_t *effect,
+                              spill_run_t *top_n);
 
 /* ---- heads.c --------------------------------------------------------------------------------- */
 

@@ -29,20 +29,20 @@ static spill_code_t update_unchanged(const spill_mongo_step_t *step, const bson_
 
 /* ---- APPEND ---------------------------------------------------------------------------------- */
 
-/* Top-N: collect the elements that stay: old ones, which were read, and new ones. */
-static void gather_top_n(const spill_mongo_step_t *step, spill_run_t *top_n)
+void spill_mongo_gather_top_n(const spill_request_t *append, const spill_run_t *old,
+                              const spill_state_t *after, const spill_effect_t *effect,
+                              spill_run_t *top_n)
 {
-    const spill_request_t *request = step->request;
-    const spill_run_t *read = &step->read->run;
-    for (size_t i = 0; i < read->count; i++) {
-        spill_element_t element = spill_run_element(read, i);
-        if (!spill_is_deleted(&step->after, element.seq))
+    for (size_t i = 0; i < old->count; i++) {
+        spill_element_t element = spill_run_element(old, i);
+        if (!spill_is_deleted(after, element.seq))
             spill_run_add(top_n, element.seq, &element.value);
     }
-    int64_t first = step->effect.seq + request->append.skip;
-    for (size_t i = 0; i < request->append.element_count; i++)
-        if (!spill_is_deleted(&step->after, first + (int64_t)i))
-            spill_run_add(top_n, first + (int64_t)i, &request->append.elements[i]);
+    for (size_t i = 0; i < append->append.element_count; i++) {
+        int64_t seq = spill_request_seq(append, effect->seq, i);
+        if (!spill_is_deleted(after, seq))
+            spill_run_add(top_n, seq, &append->append.elements[i]);
+    }
 }
 
 /* Do two runs have the same elements? */
@@ -65,11 +65,13 @@ static void make_roll(const spill_mongo_step_t *step, spill_run_t *top_n, spill_
         .clears = before->deleted.count > 0 && after->deleted.count == 0,
     };
     if (!schema(step)->keeps_top_n) {
-        roll->skipped =
-            step->effect.end > step->effect.seq ? step->effect.end - step->effect.seq : 0;
+        int64_t count = (int64_t)step->request->append.element_count;
+        while (roll->skipped < count && spill_request_seq(step->request, step->effect.seq,
+                                                          (size_t)roll->skipped) < step->effect.end)
+            roll->skipped++;
         return;
     }
-    gather_top_n(step, top_n);
+    spill_mongo_gather_top_n(step->request, &step->read->run, &step->after, &step->effect, top_n);
     roll->top_n = top_n;
     roll->after = after;
     roll->same = is_same(&step->read->run, top_n);

@@ -45,20 +45,27 @@ spill_code_t spill_mongo_raise_dropped_rev(spill_mongo_t *store, int64_t rev, sp
 
 /* ---- making a head --------------------------------------------------------------------------- */
 
-/* Insert the head of a window with the request's elements. */
-static spill_code_t insert_window(spill_mongo_t *store, const spill_mongo_document_t *document,
-                                  const spill_state_t *after, bool *done, spill_error_t *error)
+/* Render the head of a window with the request's elements. */
+static void render_window(const spill_mongo_document_t *document, const spill_state_t *after,
+                          bson_t *head)
 {
     const spill_request_t *request = document->request;
     SPILL_SCOPED(spill_run_release) spill_run_t run = {0};
     SPILL_SCOPED(spill_ops_release) spill_ops_t ops = {0};
     SPILL_SCOPED(bson_destroy) bson_t fields = BSON_INITIALIZER;
-    SPILL_SCOPED(bson_destroy) bson_t head = BSON_INITIALIZER;
     for (size_t i = 0; i < request->append.element_count; i++)
-        spill_run_add(&run, (int64_t)i, &request->append.elements[i]);
+        spill_run_add(&run, spill_request_seq(request, 0, i), &request->append.elements[i]);
     spill_mongo_list_ops(request, &ops);
     spill_value_append(request->owner, &fields, "_id");
-    spill_render_head(request->definition, after, &fields, &run, NULL, &ops, false, &head);
+    spill_render_head(request->definition, after, &fields, &run, NULL, &ops, false, head);
+}
+
+/* Insert the head of a window with the request's elements. */
+static spill_code_t insert_window(spill_mongo_t *store, const spill_mongo_document_t *document,
+                                  const spill_state_t *after, bool *done, spill_error_t *error)
+{
+    SPILL_SCOPED(bson_destroy) bson_t head = BSON_INITIALIZER;
+    render_window(document, after, &head);
     return spill_mongo_insert(store, document->collection, &head, done, error);
 }
 
@@ -101,7 +108,7 @@ spill_code_t spill_mongo_make_head(spill_mongo_t *store, const spill_mongo_docum
 
 /* ---- making several heads -------------------------------------------------------------------- */
 
-/* The upserts, in one array for each part of them. */
+/* The upserts, in one array for each part of them. A window's head is an insert: `updates`. */
 typedef struct upserts {
     bson_t **filters;
     bson_t **updates;
@@ -118,27 +125,67 @@ static void release_upserts(upserts_t *upserts)
     bson_free(upserts->updates);
 }
 
+/* A capped head: set which of the request's elements it keeps. `top_n` must outlive *roll. */
+static void make_first_roll(const spill_request_t *request, const spill_state_t *after,
+                            const spill_effect_t *effect, spill_run_t *top_n,
+                            spill_mongo_roll_t *roll)
+{
+    *roll = (spill_mongo_roll_t){.live = after->live, .counted = true};
+    while (roll->skipped < (int64_t)request->append.element_count &&
+           spill_request_seq(request, effect->seq, (size_t)roll->skipped) < effect->end)
+        roll->skipped++;
+    if (!spill_schema_of(request->definition)->keeps_top_n)
+        return;
+    spill_run_t nothing = {0};
+    spill_mongo_gather_top_n(request, &nothing, after, effect, top_n);
+    *roll = (spill_mongo_roll_t){
+        .live = after->live, .counted = true, .top_n = top_n, .after = after};
+}
+
 /* Add the upsert of a head that does not exist; nothing if the head would have no room. */
 static void add_upsert(spill_mongo_t *store, const spill_request_t *request, int64_t incarnation,
                        upserts_t *upserts)
 {
-    const spill_facts_t facts = {.fields_bytes = spill_fields_growth(request), .old_bytes = -1};
+    SPILL_SCOPED(spill_run_release) spill_run_t top_n = {0};
+    SPILL_SCOPED(spill_top_release) spill_top_t nothing = {0};
+    SPILL_SCOPED(spill_state_release) spill_state_t after = {0};
+    const spill_facts_t facts = {.fields_bytes = spill_fields_growth(request),
+                                 .old_bytes = -1,
+                                 .journal = spill_needs_journal(request) ? &nothing : NULL};
     spill_mongo_document_t document;
     spill_request_t dated = *request;
-    spill_state_t after = {0};
     spill_effect_t effect;
+    spill_mongo_roll_t roll;
     bson_t filter = BSON_INITIALIZER, update = BSON_INITIALIZER;
     dated.incarnation = incarnation;
     spill_mongo_document_init(&document, store, &dated);
+    bool capped = spill_schema_of(request->definition)->is_capped;
     if (spill_transition(&dated, &facts, &after, &effect) == SPILL_DONE) {
-        select_without_head(&document, &filter);
-        spill_mongo_update_of_new_head(&document, &after, NULL, &update);
+        if (capped)
+            make_first_roll(&dated, &after, &effect, &top_n, &roll);
+        if (spill_mongo_is_bucket(&document)) {
+            render_window(&document, &after, &update);
+        } else {
+            select_without_head(&document, &filter);
+            spill_mongo_update_of_new_head(&document, &after, capped ? &roll : NULL, &update);
+        }
         upserts->filters[upserts->count] = bson_copy(&filter);
         upserts->updates[upserts->count++] = bson_copy(&update);
     }
-    spill_state_release(&after);
     bson_destroy(&filter);
     bson_destroy(&update);
+}
+
+/* A window that another client has made first is not changed. */
+static spill_code_t insert_windows(spill_mongo_t *store, const char *collection,
+                                   const upserts_t *upserts, spill_error_t *error)
+{
+    bool *refused = bson_malloc0(upserts->count * sizeof *refused);
+    spill_code_t code =
+        spill_mongo_insert_all(store, collection, (const bson_t *const *)upserts->updates,
+                               upserts->count, refused, error);
+    bson_free(refused);
+    return code;
 }
 
 spill_code_t spill_mongo_make_heads(spill_mongo_t *store, const spill_request_t *requests,
@@ -147,15 +194,19 @@ spill_code_t spill_mongo_make_heads(spill_mongo_t *store, const spill_request_t 
     SPILL_SCOPED(release_upserts)
     upserts_t upserts = {.filters = bson_malloc0(count * sizeof(bson_t *)),
                          .updates = bson_malloc0(count * sizeof(bson_t *))};
+    const spill_definition_t *definition = requests->definition;
     int64_t incarnation;
     SPILL_TRY(spill_mongo_date(store, requests, &incarnation, error));
     for (size_t i = 0; i < count; i++)
         add_upsert(store, &requests[i], incarnation, &upserts);
     if (upserts.count == 0)
         return SPILL_OK;
-    return spill_mongo_upsert_all(store, requests->definition->collection,
+    if (spill_schema_of(definition)->has_windows)
+        return insert_windows(store, definition->collection, &upserts, error);
+    return spill_mongo_update_all(store, definition->collection,
                                   (const bson_t *const *)upserts.filters,
-                                  (const bson_t *const *)upserts.updates, upserts.count, error);
+                                  (const bson_t *const *)upserts.updates, upserts.count, true,
+                                  error);
 }
 
 /* ---- other fields ---------------------------------------------------------------------------- */

@@ -167,6 +167,56 @@ spill_code_t spill_mongo_windows(spill_store_t *store, const spill_definition_t 
                : list_windows(mongo, definition, query, listing, error);
 }
 
+/* ---- ... of several owners ------------------------------------------------------------------- */
+
+typedef struct windows {
+    spill_listing_t *listing;
+    size_t limit;
+    bool all;
+} windows_t;
+
+static bool add_name(void *context, const bson_t *document)
+{
+    windows_t *windows = context;
+    bson_iter_t id;
+    windows->all = windows->listing->count < windows->limit;
+    if (!windows->all || !bson_iter_init_find(&id, document, "_id"))
+        return false;
+    spill_value_t name = spill_value_from_iter(&id);
+    spill_listing_add_owner(windows->listing, &name);
+    return true;
+}
+
+spill_code_t spill_mongo_windows_of(spill_store_t *store, const spill_definition_t *definition,
+                                    const spill_listing_t *owners, size_t limit,
+                                    spill_listing_t *windows, bool *all, spill_error_t *error)
+{
+    SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
+    SPILL_SCOPED(spill_mongo_destroy)
+    bson_t *projection =
+        BCON_NEW("_id", "{", "owner", "$_id.owner", "window", "$_id.window", "}");
+    windows_t found = {.listing = windows, .limit = limit, .all = true};
+    bson_t of, in;
+    BSON_APPEND_DOCUMENT_BEGIN(&filter, definition->page_owner, &of);
+    BSON_APPEND_ARRAY_BEGIN(&of, "$in", &in);
+    for (size_t i = 0; i < owners->count; i++) {
+        char buffer[16];
+        const char *key;
+        spill_item_t item = spill_listing_item(owners, i);
+        bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
+        spill_value_append(&item.owner, &in, key);
+    }
+    bson_append_array_end(&of, &in);
+    bson_append_document_end(&filter, &of);
+    BCON_APPEND(&filter, "_id.part", BCON_INT32(0), "spill.epoch", "{", "$exists",
+                BCON_BOOL(true), "}");
+    const spill_mongo_query_t query = {&filter, NULL, projection, 0};
+    SPILL_TRY(spill_mongo_find((spill_mongo_t *)store, definition->collection, &query, false,
+                               add_name, &found, error));
+    *all = found.all;
+    return SPILL_OK;
+}
+
 /* ---- orphans --------------------------------------------------------------------------------- */
 
 /*

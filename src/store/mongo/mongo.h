@@ -187,12 +187,12 @@ spill_code_t spill_mongo_upsert(spill_mongo_t *store, const char *collection, co
                                 const bson_t *update, bool *done, spill_error_t *error);
 
 /*
- * The same for `count` different documents, by one unordered command. The answer does not show
- * which of them failed the guard.
+ * Update `count` different documents, by one unordered command; with `upserts` insert those whose
+ * `_id` is not there. The answer does not show which of them failed the guard.
  */
-spill_code_t spill_mongo_upsert_all(spill_mongo_t *store, const char *collection,
+spill_code_t spill_mongo_update_all(spill_mongo_t *store, const char *collection,
                                     const bson_t *const *filters, const bson_t *const *updates,
-                                    size_t count, spill_error_t *error);
+                                    size_t count, bool upserts, spill_error_t *error);
 
 /*
  * Replace the document that the filter finds by `document`, whose fields may begin with `$`. Here
@@ -344,6 +344,11 @@ spill_list_fn spill_mongo_owners;
 spill_list_fn spill_mongo_oversized;
 spill_list_fn spill_mongo_orphans;
 spill_list_fn spill_mongo_windows;
+
+/* spill_store_ops_t.windows_of, by one command. (lists.c) */
+spill_code_t spill_mongo_windows_of(spill_store_t *store, const spill_definition_t *definition,
+                                    const spill_listing_t *owners, size_t limit,
+                                    spill_listing_t *windows, bool *all, spill_error_t *error);
 
 /* Append `near` to a projection: measures of a document near the size limit. */
 void spill_mongo_project_near(const spill_definition_t *definition, bson_t *projection);

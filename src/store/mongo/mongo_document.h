@@ -33,6 +33,10 @@ void spill_mongo_document_init(spill_mongo_document_t *document, const spill_mon
 /* Is it a document of layout bucket? */
 bool spill_mongo_is_bucket(const spill_mongo_document_t *document);
 
+/* Append to `to` the `_id` of the owner's head (SPILL_HEAD) or page. */
+void spill_mongo_append_id(const spill_definition_t *definition, const spill_value_t *owner,
+                           int64_t page, const char *key, bson_t *to);
+
 /*
  * Append to a filter: pages of the request's owner, by their owner field. In layouts reference and
  * subset the document of a removed element has no such field, so the filter excludes it.
@@ -308,7 +312,7 @@ void spill_mongo_append_to_summary(const spill_mongo_document_t *document,
 /* Find element `seq` in a run. */
 bool spill_mongo_find_in(const spill_run_t *run, int64_t seq, spill_value_t *value);
 
-/* ---- ahead.c --------------------------------------------------------------------------------- */
+/* ---- ahead.c, ahead_pages.c ------------------------------------------------------------------ */
 
 spill_mongo_ahead_t *spill_mongo_ahead_new(void);
 void spill_mongo_ahead_free(spill_mongo_ahead_t *ahead); /* NULL is allowed */
@@ -326,8 +330,17 @@ bool spill_mongo_ahead_read(spill_mongo_t *store, const spill_mongo_document_t *
                             const bson_t *projection, const bson_t *excluded, bson_t **head);
 
 /*
+ * Answer READs of the owner's pages with numbers in [from, end) and request.read.ahead, by a `find`
+ * with that projection. pages[i] becomes page from + i, to be destroyed, or NULL if there is none.
+ * False: send the READs alone. (ahead_pages.c)
+ */
+bool spill_mongo_ahead_pages(spill_mongo_t *store, const spill_mongo_document_t *document,
+                             const bson_t *projection, int64_t from, int64_t end, bson_t **pages);
+
+/*
  * The next READs of the owner's head are sent alone. Call it after every change of the owner,
- * before the change is acknowledged, and before every READ of its pages.
+ * before the change is acknowledged, and before every READ of its pages that was not answered from
+ * read-ahead.
  */
 void spill_mongo_ahead_changed(spill_mongo_ahead_t *ahead, const spill_value_t *owner);
 

@@ -89,10 +89,11 @@ static bool find_own(const spill_request_t *request, int64_t from, int64_t seq,
                      spill_value_t *value)
 {
     bool append = request->kind == SPILL_REQUEST_APPEND;
-    if (append && seq >= from && seq - from < (int64_t)request->append.element_count) {
-        *value = request->append.elements[seq - from];
-        return true;
-    }
+    for (size_t i = 0; append && i < request->append.element_count; i++)
+        if (spill_request_seq(request, from, i) == seq) {
+            *value = request->append.elements[i];
+            return true;
+        }
     if (!spill_request_is_change(request) || seq != request->change.seq || !request->change.element)
         return false;
     *value = *request->change.element;
@@ -367,6 +368,49 @@ static spill_code_t read_between(spill_mongo_t *store, const spill_request_t *re
     return code;
 }
 
+/* Add the element of a page to the run, if it is one of the request's. */
+static spill_code_t add_ahead(const spill_mongo_document_t *page, const bson_t *projected,
+                              spill_response_t *response, spill_error_t *error)
+{
+    SPILL_SCOPED(spill_state_release) spill_state_t state = {0};
+    SPILL_SCOPED(spill_run_release) spill_run_t run = {0};
+    SPILL_TRY(spill_mongo_decode_reply(page, projected, &state, &run, NULL, error));
+    if (run.count > 0 && state.incarnation == page->request->incarnation) {
+        spill_element_t element = spill_run_element(&run, 0);
+        spill_run_add(&response->run, element.seq, &element.value);
+    }
+    return SPILL_OK;
+}
+
+/* Answer READs of the elements with numbers in [from, end) from read-ahead. *answered: done. */
+static spill_code_t read_elements_ahead(spill_mongo_t *store, const spill_request_t *request,
+                                        int64_t from, int64_t end, spill_response_t *response,
+                                        bool *answered, spill_error_t *error)
+{
+    enum { NUMBERS_MOST = 64 };
+    bson_t *pages[NUMBERS_MOST] = {NULL};
+    spill_request_t read = *request;
+    spill_mongo_document_t document;
+    SPILL_SCOPED(bson_destroy) bson_t projection = BSON_INITIALIZER;
+    spill_code_t code = SPILL_OK;
+    *answered = false;
+    if (!request->read.ahead || request->read.may_be_old || end <= from ||
+        end - from > NUMBERS_MOST || request->read.limit < end - from ||
+        request->read.want != SPILL_WANT_FORWARD)
+        return SPILL_OK;
+    read.page = from; /* the same projection as of a READ of one page */
+    read.read.seq = 0;
+    spill_mongo_document_init(&document, store, &read);
+    spill_mongo_project_read(&document, true, &projection);
+    *answered = spill_mongo_ahead_pages(store, &document, &projection, from, end, pages);
+    for (int64_t i = 0; *answered && i < end - from; i++) {
+        if (pages[i] && code == SPILL_OK)
+            code = add_ahead(&document, pages[i], response, error);
+        bson_destroy(pages[i]);
+    }
+    return code;
+}
+
 /*
  * A server may sort all documents that it finds. So a query covers twice as many numbers as
  * elements are missing, and more only if many of these numbers are deleted.
@@ -376,14 +420,21 @@ spill_code_t spill_mongo_read_elements(spill_mongo_t *store, const spill_request
 {
     bool forward = request->read.want == SPILL_WANT_FORWARD;
     int64_t watermark = request->read.watermark, end = request->read.pages;
-    if (request->read.want == SPILL_WANT_TOP_N)
+    if (request->read.want == SPILL_WANT_TOP_N) {
+        spill_mongo_ahead_changed(store->ahead, request->owner);
         return spill_mongo_read_top_n(store, request, response, error);
+    }
     if (forward && request->read.seq > watermark)
         watermark = request->read.seq;
     if (!forward && request->read.seq < end - 1)
         end = request->read.seq + 1;
     int64_t width = request->read.limit < INT32_MAX ? 2 * request->read.limit : INT32_MAX;
+    bool answered;
     response->outcome = SPILL_DONE;
+    SPILL_TRY(read_elements_ahead(store, request, watermark, end, response, &answered, error));
+    if (answered)
+        return SPILL_OK;
+    spill_mongo_ahead_changed(store->ahead, request->owner); /* a later head is no older */
     while (!response->stopped && watermark < end &&
            (int64_t)response->run.count < request->read.limit) {
         int64_t from = forward || end - watermark <= width ? watermark : end - width;

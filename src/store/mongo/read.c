@@ -298,6 +298,35 @@ static bool read_ahead(spill_mongo_t *store, const spill_mongo_document_t *docum
     return spill_mongo_ahead_read(store, document, &all, &own, head);
 }
 
+/* May the READ of pages be answered from read-ahead? Two pages of a search are one moment's. */
+static bool may_be_ahead(const spill_mongo_document_t *document)
+{
+    const spill_request_t *request = document->request;
+    return !document->head && request->page >= 0 && request->read.ahead &&
+           !request->read.may_be_old && !request->read.want_beyond;
+}
+
+/* Answer a READ from read-ahead. False: it is sent alone. */
+static bool visit_ahead(spill_mongo_t *store, const search_t *search, bool finds,
+                        const bson_t *projection, spill_mongo_visit_fn visit, void *context)
+{
+    const spill_mongo_document_t *document = search->document;
+    const spill_request_t *request = document->request;
+    SPILL_SCOPED(spill_mongo_destroy) bson_t *found = NULL;
+    bool plain = !search->in_parts && !search->computed;
+    bool answered = false;
+    if (plain && document->head && request->read.ahead && !request->read.may_be_old)
+        answered = read_ahead(store, document, finds, projection, &found);
+    else if (plain && finds && may_be_ahead(document))
+        answered = spill_mongo_ahead_pages(store, document, projection, request->page,
+                                           request->page + 1, &found);
+    if (answered && found)
+        visit(context, found);
+    if (!answered && !document->head) /* a head that is read afterwards is no older */
+        spill_mongo_ahead_changed(store->ahead, request->owner);
+    return answered;
+}
+
 /* Call `visit` for each document that the search finds, projected. */
 static spill_code_t visit_found(spill_mongo_t *store, const search_t *search,
                                 spill_mongo_visit_fn visit, void *context, spill_error_t *error)
@@ -309,15 +338,8 @@ static spill_code_t visit_found(spill_mongo_t *store, const search_t *search,
     bool finds = !needs_stages(search);
     query_init(&query, search);
     spill_mongo_project_read(document, finds, &projection);
-    if (document->head && document->request->read.ahead && !may_be_old && !search->in_parts &&
-        !search->computed) {
-        SPILL_SCOPED(spill_mongo_destroy) bson_t *head = NULL;
-        if (read_ahead(store, document, finds, &projection, &head)) {
-            if (head)
-                visit(context, head);
-            return SPILL_OK;
-        }
-    }
+    if (visit_ahead(store, search, finds, &projection, visit, context))
+        return SPILL_OK;
     if (!finds) {
         SPILL_SCOPED(spill_mongo_destroy)
         bson_t *pipeline = make_pipeline(search, &query, &projection);
@@ -515,8 +537,6 @@ static spill_code_t find_holding(spill_mongo_t *store, const spill_mongo_documen
 spill_code_t spill_mongo_read(spill_mongo_t *store, const spill_request_t *request,
                               spill_response_t *response, spill_error_t *error)
 {
-    if (request->page != SPILL_HEAD) /* a head that is read afterwards is no older */
-        spill_mongo_ahead_changed(store->ahead, request->owner);
     if (request->page == SPILL_ELEMENTS)
         return spill_mongo_read_elements(store, request, response, error);
     spill_mongo_document_t document;
@@ -558,6 +578,27 @@ static bool add_page(void *context, const bson_t *projected)
     return reading->code == SPILL_OK;
 }
 
+/* Answer READs of consecutive pages from read-ahead. False: they are sent as one command. */
+static bool find_pages_ahead(spill_mongo_t *store, const bson_t *projection, reading_t *reading)
+{
+    int64_t first = reading->pages[0], end = first + (int64_t)reading->count;
+    bool consecutive = may_be_ahead(reading->document);
+    for (size_t i = 0; i < reading->count; i++)
+        consecutive = consecutive && reading->pages[i] == first + (int64_t)i;
+    bson_t **found = bson_malloc0(reading->count * sizeof(bson_t *));
+    bool answered = consecutive && spill_mongo_ahead_pages(store, reading->document, projection,
+                                                           first, end, found);
+    for (size_t i = 0; i < reading->count; i++) {
+        if (found[i])
+            add_page(reading, found[i]);
+        bson_destroy(found[i]);
+    }
+    bson_free(found);
+    if (!answered)
+        spill_mongo_ahead_changed(store->ahead, reading->document->request->owner);
+    return answered;
+}
+
 /* `finds`: with the cheap projection of a find. */
 static spill_code_t find_pages(spill_mongo_t *store, bool finds, reading_t *reading,
                                spill_error_t *error)
@@ -567,6 +608,8 @@ static spill_code_t find_pages(spill_mongo_t *store, bool finds, reading_t *read
     SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
     spill_mongo_select_pages(document, reading->pages, reading->count, &filter);
     spill_mongo_project_read(document, finds, &projection);
+    if (finds && find_pages_ahead(store, &projection, reading))
+        return SPILL_OK;
     const spill_mongo_query_t query = {&filter, NULL, &projection, (int64_t)reading->count};
     return spill_mongo_find(store, document->collection, &query, document->request->read.may_be_old,
                             add_page, reading, error);

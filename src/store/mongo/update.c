@@ -337,12 +337,12 @@ void spill_mongo_update_of_new_head(const spill_mongo_document_t *document, spil
         set_first_summary(document, after, &parts.set);
     else
         spill_append_count(&parts.set, document->count, after->live);
-    if (!document->referenced && !top_n)
+    if (!document->referenced && !top_n && after->deleted.count == 0)
         spill_mongo_append_open(document, after->incarnation,
                                 spill_mongo_path(document, "open", path), &parts.set);
+    spill_mongo_set_deleted(document, after, &parts.set);
     if (top_n) {
         spill_mongo_set_array(document, roll->top_n, &parts.set);
-        spill_mongo_set_deleted(document, after, &parts.set);
     } else if (after->live > 0) {
         spill_mongo_push(document, roll, &parts.push);
     } else {

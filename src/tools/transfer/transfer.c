@@ -229,10 +229,79 @@ spill_code_t spill_transfer_one(const spill_transfer_t *transfer, const spill_va
     return code;
 }
 
+/* ---- all owners, in groups ------------------------------------------------------------------- */
+
+/* A walk over all owners of the source. If windows are joined, it lists windows. */
+typedef struct spill_group_walk {
+    const spill_transfer_t *transfer;
+    spill_transfer_group_t *group;
+    bool checks;  /* it is the check before a copy */
+    bool unsaved; /* ... and the target is not defined yet */
+    /* `done`: the group has done the owner. */
+    spill_code_t (*call)(void *context, const spill_value_t *owner,
+                         const spill_transferred_t *done, spill_error_t *error);
+    void *context;
+    size_t at;   /* the next item of the listing */
+    bson_t last; /* joined windows: the owner of the last item, under an empty name */
+} spill_group_walk_t;
+
+static spill_code_t prepare_group(void *context, const spill_listing_t *owners,
+                                  spill_error_t *error)
+{
+    spill_group_walk_t *walk = context;
+    walk->at = 0;
+    if (!walk->checks)
+        return spill_transfer_group_try(walk->group, owners, error);
+    spill_transfer_group_check(walk->group, owners, walk->unsaved);
+    return SPILL_OK;
+}
+
+/* Set `last` to the owner. True: it was that owner already. */
+static bool is_same_as_last(bson_t *last, const spill_value_t *owner)
+{
+    bson_iter_t iter;
+    if (bson_iter_init_find(&iter, last, "")) {
+        spill_value_t before = spill_value_from_iter(&iter);
+        if (spill_value_same_owner(owner, &before))
+            return true;
+    }
+    bson_reinit(last);
+    spill_value_append(owner, last, "");
+    return false;
+}
+
+static spill_code_t walk_item(void *context, const spill_value_t *item, spill_error_t *error)
+{
+    spill_group_walk_t *walk = context;
+    spill_value_t owner = *item;
+    const char *window;
+    size_t at = walk->at++;
+    if (walk->transfer->joins_windows && (!spill_window_split(item, &owner, &window) ||
+                                          is_same_as_last(&walk->last, &owner)))
+        return SPILL_OK;
+    bool done = walk->group->is_possible && walk->group->done[at];
+    spill_transferred_t transferred = walk->group->transferred[at];
+    transferred.difference.owner = &owner;
+    return walk->call(walk->context, &owner, done ? &transferred : NULL, error);
+}
+
+static spill_code_t walk_in_groups(spill_group_walk_t *walk, spill_error_t *error)
+{
+    spill_transfer_group_init(walk->group, walk->transfer);
+    bson_init(&walk->last);
+    spill_code_t code = spill_each_prepared(walk->transfer->source.array, SPILL_TRANSFER_GROUP,
+                                            prepare_group, walk_item, walk, error);
+    bson_destroy(&walk->last);
+    spill_transfer_group_release(walk->group);
+    return code;
+}
+
 /* ---- the check before a copy ----------------------------------------------------------------- */
 
 typedef struct checking {
     spill_transfer_t *transfer;
+    spill_transfer_group_t group;
+    spill_group_walk_t walk;
     spill_array_t unsaved; /* stands for the target if its definition is not saved yet */
 } checking_t;
 
@@ -272,10 +341,13 @@ static spill_code_t count_missing(const checking_t *checking, spill_transfer_own
                : spill_transfer_count_target(owner, error);
 }
 
-static spill_code_t check_owner(void *context, const spill_value_t *value, spill_error_t *error)
+static spill_code_t check_owner(void *context, const spill_value_t *value,
+                                const spill_transferred_t *done, spill_error_t *error)
 {
     const checking_t *checking = context;
     spill_transfer_owner_t owner = {.transfer = checking->transfer};
+    if (done)
+        return SPILL_OK;
     spill_code_t code = init_owner(&owner, value, error);
     if (code == SPILL_OK)
         code = count_missing(checking, &owner, error);
@@ -296,8 +368,13 @@ static spill_code_t check_owners(checking_t *checking, const char *name,
     transfer->target.array->definition = *definition; /* with the bounds that the copy sets */
     if (!spill_transfer_may_refuse(transfer))
         return SPILL_OK;
-    spill_code_t code = (transfer->joins_windows ? spill_each_bucket_owner : spill_each_owner)(
-        transfer->source.array, check_owner, checking, false, error);
+    checking->walk = (spill_group_walk_t){.transfer = transfer,
+                                          .group = &checking->group,
+                                          .checks = true,
+                                          .unsaved = transfer->target.array == &checking->unsaved,
+                                          .call = check_owner,
+                                          .context = checking};
+    spill_code_t code = walk_in_groups(&checking->walk, error);
     return code == SPILL_CORRUPT ? SPILL_OK : code;
 }
 
@@ -331,7 +408,6 @@ spill_code_t spill_copy_check(spill_store_t *source, spill_store_t *target, cons
 typedef struct copying {
     spill_transfer_t transfer;
     spill_transfer_group_t group;
-    size_t at;   /* the next owner of the group */
     bson_t last; /* the owner that was reported last, under an empty name */
     bool last_differs;
     bool last_ahead;
@@ -340,14 +416,8 @@ typedef struct copying {
 /* Report whether the previous call had the same owner: the windows of an owner are consecutive. */
 static bool is_counted(copying_t *copying, const spill_value_t *owner)
 {
-    bson_iter_t iter;
-    if (bson_iter_init_find(&iter, &copying->last, "")) {
-        spill_value_t last = spill_value_from_iter(&iter);
-        if (spill_value_same_owner(owner, &last))
-            return true;
-    }
-    bson_reinit(&copying->last);
-    spill_value_append(owner, &copying->last, "");
+    if (is_same_as_last(&copying->last, owner))
+        return true;
     copying->last_differs = false;
     copying->last_ahead = false;
     return false;
@@ -376,37 +446,17 @@ static void report_difference(copying_t *copying, const spill_copy_difference_t 
     spill_transfer_progress(&copying->transfer);
 }
 
-static spill_code_t prepare_owners(void *context, const spill_listing_t *owners,
-                                   spill_error_t *error)
-{
-    copying_t *copying = context;
-    copying->at = 0;
-    return spill_transfer_group_try(&copying->group, owners, error);
-}
-
-static spill_code_t copy_owner(void *context, const spill_value_t *value, spill_error_t *error)
+static spill_code_t copy_owner(void *context, const spill_value_t *value,
+                               const spill_transferred_t *done, spill_error_t *error)
 {
     copying_t *copying = context;
     spill_transferred_t transferred;
-    size_t at = copying->at++;
-    if (copying->group.is_possible && copying->group.done[at]) {
-        transferred = copying->group.transferred[at];
-        transferred.difference.owner = value;
-    } else {
+    if (done)
+        transferred = *done;
+    else
         SPILL_TRY(spill_transfer_one(&copying->transfer, value, &transferred, error));
-    }
     report_difference(copying, &transferred.difference);
     return SPILL_OK;
-}
-
-static spill_code_t copy_owners(copying_t *copying, spill_error_t *error)
-{
-    spill_array_t *source = copying->transfer.source.array;
-    spill_transfer_group_init(&copying->group, &copying->transfer);
-    if (copying->transfer.joins_windows)
-        return spill_each_bucket_owner(source, copy_owner, copying, true, error);
-    return spill_each_prepared(source, SPILL_TRANSFER_GROUP, prepare_owners, copy_owner, copying,
-                               error);
 }
 
 spill_code_t spill_copy(spill_store_t *source, spill_store_t *target, const char *name,
@@ -423,8 +473,12 @@ spill_code_t spill_copy(spill_store_t *source, spill_store_t *target, const char
     transfer->is_checked = true;
     if (code == SPILL_OK)
         code = spill_transfer_begin(transfer, name, error);
+    spill_group_walk_t walk = {.transfer = transfer,
+                               .group = &copying.group,
+                               .call = copy_owner,
+                               .context = &copying};
     if (code == SPILL_OK)
-        code = copy_owners(&copying, error);
+        code = walk_in_groups(&walk, error);
     spill_transfer_end(transfer);
     bson_destroy(&copying.last);
     return code;

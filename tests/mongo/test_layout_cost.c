@@ -1,0 +1,291 @@
+/*
+ * The requests of work on a whole store, for each layout: copies, conversions, stage 2 of a migration, checks and
+ * repairs of owners with a few elements. Many owners share each request, so the requests for an
+ * owner stay below one.
+ */
+#include "definition/schema.h"
+#include "support/proxy.h"
+#include "support/server.h"
+#include "tools/definition_jobs.h"
+
+#include <spillway/bucket.h>
+#include <spillway/spillway.h>
+#include <spillway/verify.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+/* The elements of an owner lie in two months; a cap keeps the last of them. */
+enum { OWNERS = 256, ELEMENTS = 4, KEPT = 3 };
+
+typedef enum kind { NEWEST, OLDEST, REFERENCE, SUBSET, CAPPED, TOP_N, BUCKET, KINDS } kind_t;
+
+static const char *const kind_names[KINDS] = {
+    "outlier, keep newest", "outlier, keep oldest", "reference", "subset", "capped", "top-N",
+    "bucket"};
+
+typedef struct world {
+    proxy_t *proxy;
+    char *uris[2];
+    spill_store_t *stores[2];
+} world_t;
+
+static void must(spill_code_t code, const spill_error_t *error)
+{
+    if (code != SPILL_OK)
+        fail_msg("%s: %s", spill_code_name(code), error->message);
+}
+
+static bool is_capped(kind_t kind)
+{
+    return kind == CAPPED || kind == TOP_N;
+}
+
+/* ---- arrays of each kind --------------------------------------------------------------------- */
+
+static void make_definition(kind_t kind, const char *name, spill_definition_t *definition)
+{
+    static const spill_layout_t layouts[KINDS] = {
+        [REFERENCE] = SPILL_LAYOUT_REFERENCE, [SUBSET] = SPILL_LAYOUT_SUBSET,
+        [CAPPED] = SPILL_LAYOUT_CAPPED,       [TOP_N] = SPILL_LAYOUT_CAPPED,
+        [BUCKET] = SPILL_LAYOUT_BUCKET,
+    };
+    spill_definition_t base;
+    spill_error_t error;
+    spill_definition_init(&base, "base");
+    strcpy(base.time_field, "at");
+    spill_keep_t oldest = SPILL_KEEP_OLDEST;
+    must(spill_convert_definition(&base, name, layouts[kind], kind == OLDEST ? &oldest : NULL,
+                                  definition, &error),
+         &error);
+    strcpy(definition->time_field, "at");
+    if (kind == SUBSET || kind == TOP_N)
+        strcpy(definition->sort_field, "score");
+    if (kind == REFERENCE || kind == SUBSET || kind == BUCKET) {
+        strcpy(definition->value_field, "score");
+        strcpy(definition->stats_average, "average");
+    }
+    if (is_capped(kind))
+        definition->bounds.threshold = KEPT;
+    definition->largest = definition->bounds;
+}
+
+static spill_array_t *define(spill_store_t *store, kind_t kind, const char *name)
+{
+    spill_definition_t definition;
+    spill_array_t *array;
+    spill_error_t error;
+    make_definition(kind, name, &definition);
+    must(spill_store_define(store, &definition, &error), &error);
+    must(spill_array_open(store, name, &array, &error), &error);
+    return array;
+}
+
+static spill_value_t owner_of(int number, bson_t *storage)
+{
+    char name[16];
+    snprintf(name, sizeof name, "o%04d", number);
+    bson_init(storage);
+    return spill_value_from_utf8(storage, name);
+}
+
+/* Fill an array on a store. Capped heads have dropped their first element. */
+static void fill(spill_store_t *store, kind_t kind, const char *name)
+{
+    spill_array_t *array = define(store, kind, name);
+    spill_error_t error;
+    for (int i = 0; i < OWNERS; i++) {
+        bson_t storage, documents[ELEMENTS];
+        spill_value_t owner = owner_of(i, &storage), values[ELEMENTS];
+        for (int k = 0; k < ELEMENTS; k++) {
+            int64_t at = ((int64_t)k * 14 + 20) * 86400 * 1000;
+            bson_init(&documents[k]);
+            BCON_APPEND(&documents[k], "n", BCON_INT32(k), "score", BCON_INT32((k * 7 + i) % 5),
+                        "at", BCON_DATE_TIME(at));
+            values[k] = spill_value_from_document(&documents[k]);
+        }
+        if (kind == BUCKET)
+            must(spill_bucket_append(array, &owner, values, ELEMENTS, NULL, NULL, NULL, &error),
+                 &error);
+        else
+            must(spill_array_append(array, &owner, values, ELEMENTS, NULL, NULL, &error), &error);
+        for (int k = 0; k < ELEMENTS; k++)
+            bson_destroy(&documents[k]);
+        bson_destroy(&storage);
+    }
+    spill_array_close(array);
+}
+
+static int set_up(void **state)
+{
+    world_t *world = bson_malloc0(sizeof *world);
+    world->proxy = proxy_start(server_uri());
+    for (int i = 0; i < 2; i++) {
+        world->uris[i] = server_new_database(NULL);
+        char *through = proxy_uri(world->proxy, world->uris[i]);
+        world->stores[i] = server_open(through);
+        bson_free(through);
+    }
+    *state = world;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    world_t *world = *state;
+    for (int i = 0; i < 2; i++) {
+        server_close(world->stores[i]);
+        server_drop(world->uris[i]);
+        bson_free(world->uris[i]);
+    }
+    proxy_stop(world->proxy);
+    bson_free(world);
+    return 0;
+}
+
+/* ---- counting -------------------------------------------------------------------------------- */
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+typedef struct counted {
+    int64_t requests;
+    double seconds;
+} counted_t;
+
+static counted_t begin(const world_t *world)
+{
+    return (counted_t){proxy_counts(world->proxy).requests, now()};
+}
+
+static void check_cost(const world_t *world, const counted_t *before, const char *what,
+                       const char *from, const char *to)
+{
+    int64_t requests = proxy_counts(world->proxy).requests - before->requests;
+    print_message("%-10s %-20s %-20s %5lld requests, %.2f for an owner, %.0f us\n", what, from, to,
+                  (long long)requests, (double)requests / OWNERS,
+                  (now() - before->seconds) * 1e6 / OWNERS);
+    if (!getenv("COST_ONLY"))
+        assert_in_range(requests, 1, OWNERS);
+}
+
+static void check_sound(spill_store_t *store, const char *name)
+{
+    spill_verify_summary_t summary;
+    spill_array_t *array;
+    spill_error_t error;
+    must(spill_array_open(store, name, &array, &error), &error);
+    must(spill_array_verify(array, NULL, NULL, NULL, &summary, &error), &error);
+    assert_int_equal(summary.findings, 0);
+    spill_array_close(array);
+}
+
+/* ---- the work -------------------------------------------------------------------------------- */
+
+static int64_t held(kind_t from, kind_t to)
+{
+    return (int64_t)OWNERS * (is_capped(from) || is_capped(to) ? KEPT : ELEMENTS);
+}
+
+/* Copy to the other database; the second copy only compares. */
+static void copy_kind(const world_t *world, kind_t kind)
+{
+    char name[8];
+    snprintf(name, sizeof name, "k%d", kind);
+    const spill_copy_options_t options = {0};
+    spill_error_t error;
+    for (int run = 0; run < 2; run++) {
+        spill_copy_result_t result = {0};
+        counted_t before = begin(world);
+        must(spill_copy(world->stores[0], world->stores[1], name, &options, &result, &error),
+             &error);
+        check_cost(world, &before, run == 0 ? "copy" : "compare", kind_names[kind], "");
+        assert_int_equal(result.owners, OWNERS);
+        assert_int_equal(run == 0 ? result.elements : result.before, held(kind, kind));
+        assert_int_equal(result.verified, held(kind, kind));
+        assert_int_equal(result.differences, 0);
+    }
+    check_sound(world->stores[1], name);
+}
+
+static void convert_kind(const world_t *world, kind_t from, kind_t to)
+{
+    char name[8], as[16];
+    spill_definition_t definition;
+    spill_error_t error;
+    snprintf(name, sizeof name, "k%d", from);
+    snprintf(as, sizeof as, "k%dto%d", from, to);
+    make_definition(to, as, &definition);
+    const spill_copy_options_t options = {.as = as, .definition = &definition};
+    spill_store_t *store = world->stores[0];
+    for (int run = 0; run < 2; run++) {
+        spill_copy_result_t result = {0};
+        counted_t before = begin(world);
+        must(spill_convert(store, name, &options, &result, &error), &error);
+        check_cost(world, &before, run == 0 ? "convert" : "compare", kind_names[from],
+                   kind_names[to]);
+        assert_int_equal(result.owners, OWNERS);
+        if (to != TOP_N) /* elements of a low rank are appended, and dropped */
+            assert_int_equal(run == 0 ? result.elements : result.before, held(from, to));
+        assert_int_equal(result.verified, held(from, to));
+        assert_int_equal(result.differences, 0);
+    }
+    check_sound(store, as);
+}
+
+static void inspect_kind(const world_t *world, kind_t kind)
+{
+    char name[8];
+    spill_array_t *array;
+    spill_error_t error;
+    spill_verify_summary_t verified;
+    spill_repair_summary_t repaired;
+    snprintf(name, sizeof name, "k%d", kind);
+    must(spill_array_open(world->stores[0], name, &array, &error), &error);
+    counted_t before = begin(world);
+    must(spill_array_verify(array, NULL, NULL, NULL, &verified, &error), &error);
+    check_cost(world, &before, "verify", kind_names[kind], "");
+    assert_int_equal(verified.findings, 0);
+    before = begin(world);
+    must(spill_array_repair(array, NULL, false, NULL, NULL, &repaired, &error), &error);
+    check_cost(world, &before, "repair", kind_names[kind], "");
+    assert_int_equal(repaired.findings, 0);
+    assert_int_equal(repaired.left, 0);
+    spill_array_close(array);
+}
+
+static void test_each_layout(void **state)
+{
+    const world_t *world = *state;
+    for (kind_t kind = 0; kind < KINDS; kind++) {
+        char name[8];
+        snprintf(name, sizeof name, "k%d", kind);
+        fill(world->stores[0], kind, name);
+        inspect_kind(world, kind);
+        copy_kind(world, kind);
+    }
+    for (kind_t kind = 0; kind < KINDS; kind++)
+        if (kind != NEWEST) {
+            convert_kind(world, NEWEST, kind);
+            convert_kind(world, kind, NEWEST);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_each_layout, set_up, tear_down),
+    };
+    server_uri();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
