@@ -211,8 +211,8 @@ typedef struct spill_store_ops {
 
     /*
      * Notes of drops, for stores that have head_ends (store/drop_note.h). The store keeps one for
-     * an owner. note_drop with a `rev` replaces it: call it before the head is deleted. With
-     * SPILL_DROP_IS_CERTAIN it completes the note of that incarnation: call it when the head is
+     * an owner. note_drop with a `rev` raises its incarnation and rev: call it before the head is
+     * deleted. With SPILL_DROP_IS_CERTAIN it completes the note of that incarnation: call it when the head is
      * deleted. find_drop: incarnation 0 if there is none. All are NULL in other stores.
      */
     spill_code_t (*note_drop)(spill_store_t *store, const spill_definition_t *definition,
@@ -221,9 +221,12 @@ typedef struct spill_store_ops {
     spill_code_t (*find_drop)(spill_store_t *store, const spill_definition_t *definition,
                               const spill_value_t *owner, spill_drop_note_t *note,
                               spill_error_t *error);
-    /* Forget the note if it is of this incarnation or an earlier one. */
+    /*
+     * Forget the note if it is of this incarnation or an earlier one. With a `rev`, only if it has
+     * this rev or a lower one: the head lives on, and another client may be about to end it.
+     */
     spill_code_t (*forget_drop)(spill_store_t *store, const spill_definition_t *definition,
-                                const spill_value_t *owner, int64_t incarnation,
+                                const spill_value_t *owner, const spill_drop_note_t *note,
                                 spill_error_t *error);
 
     /* May be NULL, if the store has no backup function. */

@@ -17,14 +17,17 @@ static void make_filter(const spill_definition_t *definition, const spill_value_
     bson_append_document_end(filter, &id);
 }
 
-/* The head is about to be deleted. The higher of two incarnations stays, with a rev to judge by. */
+/*
+ * The head is about to be deleted. A note that arrives late changes nothing: of one owner, later
+ * heads have higher incarnations, and later notes of a head have higher revs.
+ */
 static spill_code_t announce(spill_mongo_t *store, const spill_drop_note_t *note,
                              const bson_t *filter, spill_error_t *error)
 {
     SPILL_SCOPED(bson_destroy) bson_t update = BSON_INITIALIZER;
     bool done = false;
-    BCON_APPEND(&update, "$max", "{", "epoch", BCON_INT64(note->incarnation), "}", "$set", "{",
-                "rev", BCON_INT64(note->rev), "}");
+    BCON_APPEND(&update, "$max", "{", "epoch", BCON_INT64(note->incarnation), "rev",
+                BCON_INT64(note->rev), "}");
     while (!done) /* two clients may insert the document at once */
         SPILL_TRY(
             spill_mongo_upsert(store, SPILL_MONGO_CHECKPOINTS, filter, &update, &done, error));
@@ -75,13 +78,15 @@ spill_code_t spill_mongo_find_drop(spill_store_t *base, const spill_definition_t
 }
 
 spill_code_t spill_mongo_forget_drop(spill_store_t *base, const spill_definition_t *definition,
-                                     const spill_value_t *owner, int64_t incarnation,
+                                     const spill_value_t *owner, const spill_drop_note_t *note,
                                      spill_error_t *error)
 {
     SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
     bool found;
     make_filter(definition, owner, &filter);
-    BCON_APPEND(&filter, "epoch", "{", "$lte", BCON_INT64(incarnation), "}");
+    BCON_APPEND(&filter, "epoch", "{", "$lte", BCON_INT64(note->incarnation), "}");
+    if (note->rev != SPILL_DROP_IS_CERTAIN)
+        BCON_APPEND(&filter, "rev", "{", "$lte", BCON_INT64(note->rev), "}");
     return spill_mongo_delete((spill_mongo_t *)base, SPILL_MONGO_CHECKPOINTS, &filter, &found,
                               error);
 }

@@ -257,7 +257,7 @@ spill_code_t spill_mongo_find_drop(spill_store_t *base, const spill_definition_t
                                    const spill_value_t *owner, spill_drop_note_t *note,
                                    spill_error_t *error);
 spill_code_t spill_mongo_forget_drop(spill_store_t *base, const spill_definition_t *definition,
-                                     const spill_value_t *owner, int64_t incarnation,
+                                     const spill_value_t *owner, const spill_drop_note_t *note,
                                      spill_error_t *error);
 
 spill_code_t spill_mongo_renumber(spill_mongo_t *store, const spill_request_t *request,
