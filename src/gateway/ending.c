@@ -28,14 +28,6 @@ static void release(place_t *place)
     spill_owner_release(&place->own);
 }
 
-bool spill_ending_announce(spill_translation_t *translation, int64_t rev)
-{
-    spill_error_t error;
-    spill_store_t *store = translation->at->array->store;
-    spill_code_t code = store->ops->head_ends(store, rev, &error);
-    return code == SPILL_OK || spill_translation_fail_library(translation, code, &error);
-}
-
 bool spill_ending_raise(spill_ending_t *ending)
 {
     SPILL_SCOPED(release) place_t place = {0};

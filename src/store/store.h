@@ -222,6 +222,13 @@ typedef struct spill_store_ops {
                               const spill_value_t *owner, spill_drop_note_t *note,
                               spill_error_t *error);
     /*
+     * The same for all heads of a definition up to this incarnation, whose collection is about to
+     * be dropped, or (`certain`) was dropped. find_drop considers these notes as well. They stay:
+     * later heads have later incarnations.
+     */
+    spill_code_t (*note_drop_all)(spill_store_t *store, const spill_definition_t *definition,
+                                  int64_t incarnation, bool certain, spill_error_t *error);
+    /*
      * Forget the note if it is of this incarnation or an earlier one. With a `rev`, only if it has
      * this rev or a lower one: the head lives on, and another client may be about to end it.
      */
