@@ -69,6 +69,7 @@ struct spill_change {
     bool appended;
     bool repeated;   /* ... if it was */
     bool impossible; /* the library's last append failed because of what the document is */
+    bool made_plain; /* spill_change_adopted has ended the bookkeeping, and no more */
     bson_t owner;    /* {_id: ...} */
     spill_append_result_t result;
 };
@@ -84,7 +85,9 @@ bool spill_change_many(spill_change_t *change);
 /*
  * Any statement on the owner's managed array without pages: the client's own update, which gives
  * all elements new numbers (store/renumber.h). *matched is false if the head is gone or does not
- * match. An array with pages is refused, unless the session has made the statement before.
+ * match. An array with pages is refused, unless the session has made the statement before. If F
+ * is missing, change->made_plain may become true: then the caller sends the statement for a plain
+ * array.
  * (change_adopted.c)
  */
 bool spill_change_adopted(spill_change_t *change, const bson_t *id, bool *matched);

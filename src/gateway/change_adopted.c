@@ -128,7 +128,7 @@ static bool may_become_unmanaged(const rewrite_t *rewrite)
         return !BSON_ITER_HOLDS_ARRAY(&iter);
     if (statement->replaces)
         return spill_path_blocked(&statement->u, array, &length, &type);
-    return statement->pipeline || statement->ends || rewrite->before.length < 0;
+    return statement->pipeline || statement->ends;
 }
 
 /* Append the client's operator with more operands. */
@@ -290,6 +290,40 @@ static bool update_head(rewrite_t *rewrite, bool *matched)
 }
 
 /*
+ * F is missing or no array. What an operator makes of that, only the server knows: it may depend on
+ * whether the update changes anything else. So the document becomes plain by an update of its own.
+ */
+static bool make_plain(rewrite_t *rewrite, bool *made)
+{
+    bson_t reply;
+    bson_iter_t iter;
+    spill_translation_t *translation = rewrite->change->translation;
+    const spill_renumbering_t *before = &rewrite->before;
+    const spill_ending_t ending = {translation, rewrite->id,    before->incarnation,
+                                   before->rev, before->length, rewrite->document.len};
+    SPILL_SCOPED(bson_destroy) bson_t guard = BSON_INITIALIZER;
+    *made = false;
+    if (!spill_translation_require(translation, SPILL_RIGHT_UPDATE) ||
+        !spill_ending_begin(&ending))
+        return false;
+    spill_renumber_guard(before, &guard);
+    bson_t *command =
+        BCON_NEW("update", BCON_UTF8(translation->at->collection), "updates", "[", "{", "q", "{",
+                 "$and", "[", BCON_DOCUMENT(rewrite->id), BCON_DOCUMENT(&guard), "]", "}", "u", "{",
+                 "$unset", "{", "spill", BCON_BOOL(true), "}", "}", "}", "]", "writeConcern", "{",
+                 "w", "majority", "}");
+    spill_translation_finish_step(translation, command);
+    bool done = spill_translation_call(translation, command, &reply);
+    bson_destroy(command);
+    if (done) {
+        *made = bson_iter_init_find(&iter, &reply, "n") && bson_iter_as_int64(&iter) > 0;
+        bson_destroy(&reply);
+    }
+    spill_ending_end(&ending, done || !spill_translation_may_have_changed(translation), *made);
+    return done;
+}
+
+/*
  * Set the count field of the definition, which the client's update has left unchanged. If this
  * fails, the next spill or removal sets it.
  */
@@ -359,7 +393,15 @@ static bool try_once(rewrite_t *rewrite, bson_t *last, bool *matched, bool *sett
     bson_concat(last, &rewrite->document);
     if (*settled)
         return true;
-    if (!spill_translation_check_concern(change->translation) || !update_head(rewrite, matched))
+    if (!spill_translation_check_concern(change->translation))
+        return false;
+    if (rewrite->before.length < 0 && !change->statement->pipeline &&
+        !change->statement->replaces) {
+        bool done = make_plain(rewrite, &change->made_plain);
+        *settled = change->made_plain;
+        return done;
+    }
+    if (!update_head(rewrite, matched))
         return false;
     *settled = *matched;
     return !*matched || set_count(rewrite);

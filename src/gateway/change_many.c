@@ -170,6 +170,14 @@ static bool change_others(spill_change_t *change, const owners_t *owners)
     return done;
 }
 
+/* The owner has become plain. */
+static bool change_made_plain(spill_change_t *change, const bson_iter_t *id)
+{
+    SPILL_SCOPED(bson_destroy) bson_t ids = BSON_INITIALIZER;
+    bson_append_iter(&ids, "0", -1, id);
+    return change_batch(change, &ids, 1);
+}
+
 static bool change_managed(spill_change_t *change, const owners_t *owners)
 {
     bson_iter_t id;
@@ -181,8 +189,11 @@ static bool change_managed(spill_change_t *change, const owners_t *owners)
     while (done && bson_iter_next(&id)) {
         bson_t owner = BSON_INITIALIZER;
         bson_append_iter(&owner, "_id", -1, &id);
+        change->made_plain = false;
         done = spill_change_is_appended(change) ? spill_change_append(change, &owner, &matched)
                                                 : spill_change_adopted(change, &owner, &matched);
+        if (done && change->made_plain)
+            done = change_made_plain(change, &id);
         bson_destroy(&owner);
     }
     return done;

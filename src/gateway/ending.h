@@ -1,18 +1,12 @@
 /*
  * The end of a head by a statement of the gateway: a delete, or an update that makes the array
  * unmanaged. A note shows repair, and the next adoption, that the remaining pages may be
- * deleted (store/drop_note.h). The order of the steps: docs/internals/gateway.md.
+ * deleted. The steps are those of layout/head_end.h, on the client's document.
  */
 #ifndef SPILL_GATEWAY_ENDING_H
 #define SPILL_GATEWAY_ENDING_H
 
 #include "gateway/translation.h"
-
-/*
- * Write a rev before heads with it end: an array that is adopted under the same _id later gets
- * a later incarnation. (spill_ending_begin does so.)
- */
-bool spill_ending_announce(spill_translation_t *translation, int64_t rev);
 
 /* The head as it was read. */
 typedef struct spill_ending {

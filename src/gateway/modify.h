@@ -18,7 +18,8 @@ typedef struct spill_modify {
     bson_t answer; /* the server's last reply */
     bool answered;
     bson_t before; /* the document before the change, as the server has it; or empty */
-    bson_t made;   /* ... and as the client gets it; or empty */
+    bson_t made;   /* ... and as the client gets it, perhaps without a field */
+    bool has_made; /* the document was there when `before` was read */
 } spill_modify_t;
 
 /* ---- commands of the server ------------------------------------------------------------------ */

@@ -84,16 +84,16 @@ static void begin_reply(const spill_modify_t *modify, bson_t *reply)
 bool spill_modify_reply_old(const spill_modify_t *modify, bson_t *reply)
 {
     begin_reply(modify, reply);
-    if (bson_empty(&modify->made))
-        BSON_APPEND_NULL(reply, "value");
-    else
+    if (modify->has_made)
         BSON_APPEND_DOCUMENT(reply, "value", &modify->made);
+    else
+        BSON_APPEND_NULL(reply, "value");
     BSON_APPEND_DOUBLE(reply, "ok", 1);
     return true;
 }
 
-/* Read the document {_id: ...} as the client asked for it; empty if it is gone. */
-static bool read_document(spill_modify_t *modify, const bson_t *id, bson_t *document)
+/* Read the document {_id: ...} as the client asked for it. *there is false if it is gone. */
+static bool read_document(spill_modify_t *modify, const bson_t *id, bson_t *document, bool *there)
 {
     spill_translation_t *translation = modify->translation;
     bson_iter_t iter, found;
@@ -107,9 +107,10 @@ static bool read_document(spill_modify_t *modify, const bson_t *id, bson_t *docu
     if (!spill_translation_call(translation, &find, &reply))
         return false;
     bson_reinit(document);
-    if (bson_iter_init(&iter, &reply) &&
-        bson_iter_find_descendant(&iter, "cursor.firstBatch.0", &found) &&
-        spill_iter_document(&found, &only))
+    *there = bson_iter_init(&iter, &reply) &&
+             bson_iter_find_descendant(&iter, "cursor.firstBatch.0", &found) &&
+             spill_iter_document(&found, &only);
+    if (*there)
         bson_concat(document, &only);
     bson_destroy(&reply);
     return true;
@@ -124,7 +125,7 @@ static bool make_old(spill_modify_t *modify)
     bool gone;
     spill_translation_t *translation = modify->translation;
     bson_reinit(&modify->made);
-    if (bson_empty(&modify->before))
+    if (!modify->has_made)
         return true;
     if (!spill_asked_document(translation, &modify->asked, &modify->before, room(translation),
                               INT64_MAX, &made, &gone))
@@ -146,7 +147,7 @@ bool spill_modify_check_return(spill_modify_t *modify, const spill_look_t *look)
     if (asked->kind == SPILL_ASKED_SLICE && old && appends)
         return spill_translation_refuse(translation, translation->array, "$slice",
                                         "return the new document, or leave the array out");
-    if (!read_document(modify, &look->id, &modify->before))
+    if (!read_document(modify, &look->id, &modify->before, &modify->has_made))
         return false;
     if (old)
         return make_old(modify);
@@ -184,14 +185,17 @@ bool spill_modify_reply_appended(spill_modify_t *modify, const spill_change_t *c
     const spill_append_result_t *result = &change->result;
     bool numbered = change->statement->count > 0 && result->first >= 0;
     int64_t end = modify->returns_new ? result->first + result->count : result->first;
-    if (!modify->returns_new && !bson_empty(&modify->made) &&
+    if (!modify->returns_new && modify->has_made &&
         (!numbered || modify->asked.kind == SPILL_ASKED_PASS ||
          end_of(modify, &modify->before) == result->first))
         return spill_modify_reply_old(modify, reply);
-    bool done = read_document(modify, &change->owner, &now);
+    bool there, done = read_document(modify, &change->owner, &now, &there);
     if (done) {
         begin_reply(modify, reply);
-        done = append_value(modify, &now, numbered ? end : INT64_MAX, reply);
+        if (there)
+            done = append_value(modify, &now, numbered ? end : INT64_MAX, reply);
+        else
+            BSON_APPEND_NULL(reply, "value");
         BSON_APPEND_DOUBLE(reply, "ok", 1);
         if (!done)
             bson_destroy(reply);

@@ -1,6 +1,6 @@
 /* Commands on collections and databases. */
+#include "definition/schema.h"
 #include "gateway/change.h"
-#include "gateway/ending.h"
 #include "gateway/mention.h"
 #include "gateway/translations.h"
 #include "util/error.h"
@@ -171,35 +171,68 @@ static bool delete_pages(spill_translation_t *translation, const char *pages, in
 }
 
 /*
+ * Before a served collection is dropped: later heads get incarnations above *most, the highest of
+ * all heads and pages that there are now, and a note lets repair delete their pages. *most is 0 if
+ * there are none.
+ */
+static bool begin_drop(spill_translation_t *translation, const spill_served_collection_t *at,
+                       int64_t *most)
+{
+    char rev[SPILL_BOOK_PATH_SIZE];
+    spill_error_t error;
+    spill_store_t *store = at->array->store;
+    const spill_definition_t *definition = at->definition;
+    spill_bookkeeping_path(definition->array, "rev", rev);
+    *most = 0;
+    if (!raise_to_highest(translation, definition->collection, rev, most) ||
+        !raise_to_highest(translation, definition->page_collection, "spill.epoch", most))
+        return false;
+    if (*most == 0)
+        return true;
+    spill_code_t code = store->ops->head_ends(store, *most, &error);
+    if (code == SPILL_OK)
+        code = store->ops->note_drop_all(store, definition, *most, false, &error);
+    return code == SPILL_OK || spill_translation_fail_library(translation, code, &error);
+}
+
+/*
+ * After the drop: delete the pages. The note stays, for pages that another process puts late. If it
+ * cannot be completed, the collection's UUID shows that the collection is gone.
+ */
+static bool finish_drop(spill_translation_t *translation, const spill_served_collection_t *at,
+                        int64_t most)
+{
+    spill_store_t *store = at->array->store;
+    if (most == 0)
+        return true;
+    store->ops->note_drop_all(store, at->definition, most, true, NULL);
+    return delete_pages(translation, at->definition->page_collection, most);
+}
+
+/*
  * Another gateway may adopt an array as soon as the collection is gone. So the pages are not
- * dropped with their collection: later heads get later incarnations than all that there are now,
- * then the collection is dropped, then the pages of these incarnations are deleted. Pages of a head
- * that is made before the drop, but after the first step, stay without a head; `verify` reports
- * them.
+ * dropped with their collection: the pages of the incarnations that have ended are deleted. Pages
+ * of a head that is made before the drop, but after begin_drop, stay without a head; `verify`
+ * reports them.
  */
 bool spill_translate_drop(spill_translation_t *translation, bson_t *reply)
 {
-    char rev[SPILL_BOOK_PATH_SIZE];
     int64_t most = 0;
-    const spill_definition_t *definition = translation->at->definition;
-    const char *pages = definition->page_collection;
-    if (translation->at->array == NULL) {
+    const spill_served_collection_t *at = translation->at;
+    const char *pages = at->definition->page_collection;
+    if (at->array == NULL) {
         if (!spill_translation_forward(translation, reply))
             return false;
-        if (pages[0] == '\0' || strcmp(pages, definition->collection) == 0 ||
+        if (pages[0] == '\0' || strcmp(pages, at->definition->collection) == 0 ||
             drop_collection(translation, pages))
             return true;
         bson_destroy(reply);
         return false;
     }
-    spill_translation_book_path(translation, "rev", rev);
     if (!spill_translation_require(translation, SPILL_RIGHT_DELETE) ||
-        !raise_to_highest(translation, definition->collection, rev, &most) ||
-        !raise_to_highest(translation, pages, "spill.epoch", &most) ||
-        (most > 0 && !spill_ending_announce(translation, most)) ||
-        !spill_translation_forward(translation, reply))
+        !begin_drop(translation, at, &most) || !spill_translation_forward(translation, reply))
         return false;
-    if (most == 0 || delete_pages(translation, pages, most))
+    if (finish_drop(translation, at, most))
         return true;
     bson_destroy(reply);
     return false;
@@ -225,7 +258,7 @@ static bool drop_listed(spill_translation_t *translation, const bson_t *reply)
     return true;
 }
 
-bool spill_translate_drop_database(spill_translation_t *translation, bson_t *reply)
+static bool drop_all_listed(spill_translation_t *translation)
 {
     bson_t answer;
     bool more = true;
@@ -245,6 +278,51 @@ bool spill_translate_drop_database(spill_translation_t *translation, bson_t *rep
         if (!dropped)
             return false;
     }
+    return true;
+}
+
+/*
+ * The served collections of the command's database, before and after the drop. `most`: of each.
+ * A user who may drop the database, but not read it, gets no notes.
+ */
+static bool begin_all(spill_translation_t *translation,
+                      const spill_served_collection_t *const *all, int64_t *most)
+{
+    for (size_t i = 0; all[i] != NULL; i++) {
+        most[i] = 0;
+        if (all[i]->array == NULL ||
+            strcmp(all[i]->database, translation->command->database) != 0 ||
+            begin_drop(translation, all[i], &most[i]))
+            continue;
+        if (translation->close)
+            return false;
+        spill_translation_recover(translation);
+        most[i] = 0;
+    }
+    return true;
+}
+
+static bool finish_all(spill_translation_t *translation,
+                       const spill_served_collection_t *const *all, const int64_t *most)
+{
+    for (size_t i = 0; all[i] != NULL; i++)
+        if (!finish_drop(translation, all[i], most[i]))
+            return false;
+    return true;
+}
+
+bool spill_translate_drop_database(spill_translation_t *translation, bson_t *reply)
+{
+    const spill_served_collection_t *const *all = spill_served_all(translation->served);
+    size_t count = 0;
+    while (all[count] != NULL)
+        count++;
+    int64_t *most = bson_malloc0((count + 1) * sizeof *most);
+    bool done = begin_all(translation, all, most) && drop_all_listed(translation) &&
+                finish_all(translation, all, most);
+    bson_free(most);
+    if (!done)
+        return false;
     bson_init(reply);
     BSON_APPEND_UTF8(reply, "dropped", translation->command->database);
     BSON_APPEND_DOUBLE(reply, "ok", 1);

@@ -123,6 +123,20 @@ static spill_code_t lived_on(const spill_owner_t *owner, const spill_drop_note_t
     return SPILL_OK;
 }
 
+/*
+ * Does the head of the note's incarnation live? A later head may not have its pages yet, and a
+ * page of an earlier incarnation may have been put late: so a caller who has found pages without
+ * a head knows nothing of this head.
+ */
+static spill_code_t find_living(const spill_owner_t *owner, const spill_drop_note_t *note,
+                                bool *lives, spill_error_t *error)
+{
+    SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
+    SPILL_TRY(spill_drop_read_head(owner, &head, error));
+    *lives = head.state.present && head.state.incarnation <= note->incarnation;
+    return SPILL_OK;
+}
+
 spill_code_t spill_outlier_find_dropped(const spill_owner_t *owner, int64_t *incarnation,
                                         spill_error_t *error)
 {
@@ -133,7 +147,9 @@ spill_code_t spill_outlier_find_dropped(const spill_owner_t *owner, int64_t *inc
     if (!store->ops->find_drop)
         return SPILL_OK;
     SPILL_TRY(spill_store_find_drop(store, &owner->array->definition, owner->value, &note, error));
-    if (note.incarnation > 0 && note.rev != SPILL_DROP_IS_CERTAIN)
+    if (note.incarnation > 0)
+        SPILL_TRY(find_living(owner, &note, &lived, error));
+    if (note.incarnation > 0 && note.rev != SPILL_DROP_IS_CERTAIN && !lived)
         SPILL_TRY(lived_on(owner, &note, &lived, error));
     *incarnation = lived ? 0 : note.incarnation;
     return SPILL_OK;
@@ -142,14 +158,13 @@ spill_code_t spill_outlier_find_dropped(const spill_owner_t *owner, int64_t *inc
 spill_code_t spill_outlier_finish_noted(const spill_owner_t *owner, spill_error_t *error)
 {
     spill_store_t *store = owner->array->store;
-    int64_t incarnation;
+    spill_drop_note_t note = {.rev = SPILL_DROP_IS_CERTAIN};
     bool any = false;
-    SPILL_TRY(spill_outlier_find_dropped(owner, &incarnation, error));
-    if (incarnation == 0)
+    SPILL_TRY(spill_outlier_find_dropped(owner, &note.incarnation, error));
+    if (note.incarnation == 0)
         return SPILL_OK;
-    SPILL_TRY(spill_outlier_drop_left_over(owner, incarnation, &any, error));
-    return spill_store_forget_drop(store, &owner->array->definition, owner->value, incarnation,
-                                   error);
+    SPILL_TRY(spill_outlier_drop_left_over(owner, note.incarnation, &any, error));
+    return spill_store_forget_drop(store, &owner->array->definition, owner->value, &note, error);
 }
 
 /* After DROP_HEAD: delete the pages count - 1 .. from, then all others that are left. */

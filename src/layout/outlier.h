@@ -309,8 +309,8 @@ spill_code_t spill_outlier_empty_pages(const spill_owner_t *owner, int64_t incar
 spill_code_t spill_outlier_find_left_over(const spill_owner_t *owner, int64_t incarnation,
                                           spill_response_t *page, spill_error_t *error);
 /*
- * Up to which incarnation does a note say that the owner was dropped (store/drop_note.h)? Ask only
- * if there is no head of it. 0: there is no note, or the head lived on after it.
+ * Up to which incarnation does a note say that the owner was dropped (store/drop_note.h)? 0: there
+ * is no note, or the head lives, or it lived on after the note.
  */
 spill_code_t spill_outlier_find_dropped(const spill_owner_t *owner, int64_t *incarnation,
                                         spill_error_t *error);

@@ -127,12 +127,11 @@ spill_code_t spill_store_definitions_beside(spill_store_t *store,
 }
 
 /* Changes of heads of different owners, by one function of the store, or by call_many. */
-static spill_code_t change_heads(spill_store_t *store,
-                                 spill_code_t (*change)(spill_store_t *store,
-                                                        const spill_request_t *requests,
-                                                        size_t count, spill_error_t *error),
-                                 const spill_request_t *requests, size_t count,
-                                 spill_error_t *error)
+static spill_code_t
+change_heads(spill_store_t *store,
+             spill_code_t (*change)(spill_store_t *store, const spill_request_t *requests,
+                                    size_t count, spill_error_t *error),
+             const spill_request_t *requests, size_t count, spill_error_t *error)
 {
     if (change) {
         add(&store->counts.calls, 1);
@@ -172,11 +171,11 @@ spill_code_t spill_store_find_drop(spill_store_t *store, const spill_definition_
 }
 
 spill_code_t spill_store_forget_drop(spill_store_t *store, const spill_definition_t *definition,
-                                     const spill_value_t *owner, int64_t incarnation,
+                                     const spill_value_t *owner, const spill_drop_note_t *note,
                                      spill_error_t *error)
 {
-    return (spill_timed_is_set() ? spill_timed_forget_drop : store->ops->forget_drop)(
-        store, definition, owner, incarnation, error);
+    return (spill_timed_is_set() ? spill_timed_forget_drop
+                                 : store->ops->forget_drop)(store, definition, owner, note, error);
 }
 
 spill_code_t spill_store_open_entries(spill_store_t *store, const char *name, const char *import,

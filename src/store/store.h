@@ -103,10 +103,10 @@ typedef struct spill_store_ops {
 
     /*
      * Carry out `count` > 0 requests for pages of one owner, each with its own response. All are
-     * PUT_PAGE, which may be of several owners of one definition, or all are READ of a numbered page and want the same things, or all are EMPTY_PAGE
-     * with keep newest. The effect, also of an error, is that of one call for each request: of
-     * EMPTY_PAGE in their order, of the others in some order. May be NULL; see
-     * spill_store_call_all.
+     * PUT_PAGE, which may be of several owners of one definition, or all are READ of a numbered
+     * page and want the same things, or all are EMPTY_PAGE with keep newest. The effect, also of an
+     * error, is that of one call for each request: of EMPTY_PAGE in their order, of the others in
+     * some order. May be NULL; see spill_store_call_all.
      */
     spill_code_t (*call_all)(spill_store_t *store, const spill_request_t *requests, size_t count,
                              spill_response_t *responses, spill_error_t *error);
@@ -139,9 +139,9 @@ typedef struct spill_store_ops {
                                spill_error_t *error);
 
     /*
-     * Carry out `count` > 0 CUTs without a run, of heads of different owners of one definition, each
-     * by itself. The answer does not show which of them were carried out. After an error any of them
-     * may have been carried out, or may still be. NULL: the store has call_many, or cannot.
+     * Carry out `count` > 0 CUTs without a run, of heads of different owners of one definition,
+     * each by itself. The answer does not show which of them were carried out. After an error any
+     * of them may have been carried out, or may still be. NULL: the store has call_many, or cannot.
      */
     spill_code_t (*cut_heads)(spill_store_t *store, const spill_request_t *requests, size_t count,
                               spill_error_t *error);
@@ -154,9 +154,9 @@ typedef struct spill_store_ops {
                    const spill_listing_t *owners);
 
     /*
-     * Layout bucket: add the windows of several owners to the empty listing, as items that name them
-     * (spill_bucket_name), in any order, at most `limit`. *all: there are no more. NULL: list the
-     * windows of one owner after another.
+     * Layout bucket: add the windows of several owners to the empty listing, as items that name
+     * them (spill_bucket_name), in any order, at most `limit`. *all: there are no more. NULL: list
+     * the windows of one owner after another.
      */
     spill_code_t (*windows_of)(spill_store_t *store, const spill_definition_t *definition,
                                const spill_listing_t *owners, size_t limit,
@@ -235,9 +235,9 @@ typedef struct spill_store_ops {
 
     /*
      * Notes of drops, for stores that have head_ends (store/drop_note.h). The store keeps one for
-     * an owner. note_drop with a `rev` replaces it: call it before the head is deleted. With
-     * SPILL_DROP_IS_CERTAIN it completes the note of that incarnation: call it when the head is
-     * deleted. find_drop: incarnation 0 if there is none. All are NULL in other stores.
+     * an owner. note_drop with a `rev` raises its incarnation and rev: call it before the head is
+     * deleted. With SPILL_DROP_IS_CERTAIN it completes the note of that incarnation: call it when
+     * the head is deleted. find_drop: incarnation 0 if there is none. All are NULL in other stores.
      */
     spill_code_t (*note_drop)(spill_store_t *store, const spill_definition_t *definition,
                               const spill_value_t *owner, const spill_drop_note_t *note,
@@ -245,9 +245,19 @@ typedef struct spill_store_ops {
     spill_code_t (*find_drop)(spill_store_t *store, const spill_definition_t *definition,
                               const spill_value_t *owner, spill_drop_note_t *note,
                               spill_error_t *error);
-    /* Forget the note if it is of this incarnation or an earlier one. */
+    /*
+     * The same for all heads of a definition up to this incarnation, whose collection is about to
+     * be dropped, or (`certain`) was dropped. find_drop considers these notes as well. They stay:
+     * later heads have later incarnations.
+     */
+    spill_code_t (*note_drop_all)(spill_store_t *store, const spill_definition_t *definition,
+                                  int64_t incarnation, bool certain, spill_error_t *error);
+    /*
+     * Forget the note if it is of this incarnation or an earlier one. With a `rev`, only if it has
+     * this rev or a lower one: the head lives on, and another client may be about to end it.
+     */
     spill_code_t (*forget_drop)(spill_store_t *store, const spill_definition_t *definition,
-                                const spill_value_t *owner, int64_t incarnation,
+                                const spill_value_t *owner, const spill_drop_note_t *note,
                                 spill_error_t *error);
 
     /* Wait until a step can be sent. NULL: it always can. */
@@ -363,7 +373,7 @@ spill_code_t spill_store_find_drop(spill_store_t *store, const spill_definition_
                                    const spill_value_t *owner, spill_drop_note_t *note,
                                    spill_error_t *error);
 spill_code_t spill_store_forget_drop(spill_store_t *store, const spill_definition_t *definition,
-                                     const spill_value_t *owner, int64_t incarnation,
+                                     const spill_value_t *owner, const spill_drop_note_t *note,
                                      spill_error_t *error);
 
 /* ops->open. If it is NULL, catalog_get of both, without the numbers. Release in every case. */

@@ -50,7 +50,7 @@ spill_code_t spill_timed_find_drop(spill_store_t *store, const spill_definition_
                                    const spill_value_t *owner, spill_drop_note_t *note,
                                    spill_error_t *error);
 spill_code_t spill_timed_forget_drop(spill_store_t *store, const spill_definition_t *definition,
-                                     const spill_value_t *owner, int64_t incarnation,
+                                     const spill_value_t *owner, const spill_drop_note_t *note,
                                      spill_error_t *error);
 
 /* Wait until no step that was given up uses the store. */

@@ -249,18 +249,17 @@ spill_code_t spill_timed_find_drop(spill_store_t *store, const spill_definition_
 
 static void run_forget_drop(spill_timed_t *step)
 {
-    step->code =
-        step->store->ops->forget_drop(step->store, &step->definition, &step->query_values[0],
-                                      step->note.incarnation, &step->error);
+    step->code = step->store->ops->forget_drop(step->store, &step->definition,
+                                               &step->query_values[0], &step->note, &step->error);
 }
 
 spill_code_t spill_timed_forget_drop(spill_store_t *store, const spill_definition_t *definition,
-                                     const spill_value_t *owner, int64_t incarnation,
+                                     const spill_value_t *owner, const spill_drop_note_t *note,
                                      spill_error_t *error)
 {
     bool done;
     spill_timed_t *step = note_step_new(store, run_forget_drop, definition, owner);
-    step->note.incarnation = incarnation;
+    step->note = *note;
     spill_code_t code = spill_timed_carry_out(step, false, &done, error);
     if (done)
         spill_timed_step_free(step);

@@ -547,11 +547,22 @@ static void do_trim(sim_client_t *client, int owner)
 
 static void do_drop(sim_client_t *client, int owner)
 {
-    spill_value_t value = sim_owner_value(client->world, owner);
+    sim_world_t *world = client->world;
+    spill_value_t value = sim_owner_value(world, owner);
     spill_error_t error;
     int32_t from = version_of(client, owner);
-    client->world->drop_begun[owner] = true;
+    int how = world->settings.notes ? sim_random_below(&world->random, 8) : 0;
+    if (how > 4) {
+        sim_delete_head(client, owner);
+        return;
+    }
+    if (how > 1) {
+        sim_end_head(client, owner);
+        return;
+    }
+    world->drop_begun[owner] = client->drops = true;
     spill_code_t code = spill_array_drop_owner(client->array, &value, &error);
+    client->drops = false;
     report_call(client, "drop", owner, 0, code);
     if (!sim_failed_by_fault(client, code))
         sim_check_drop(client, owner, span_since(client, owner, from), code);

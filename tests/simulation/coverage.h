@@ -114,6 +114,12 @@
     X(BYTES_FULL, "a document was full by bytes before it was full by slots")                      \
     X(OWNER_AGAIN, "an owner was created again after it was dropped")                              \
     X(DROP_FINISHED, "a drop finished a drop of a crashed client")                                 \
+    X(HEAD_ENDED, "a head was ended by a statement of the gateway")                                \
+    X(HEAD_ENDED_NOT, "... not: it had changed, or was absent")                                    \
+    X(HEAD_DELETED, "another program deleted a head")                                              \
+    X(NOTE_LEFT, "a note was left of a head that a client has ended")                              \
+    X(NOTE_FINISHED, "... and repair has finished")                                                \
+    X(PAGES_STAY, "repair left the pages of a head that another program deleted")                  \
     X(REPAIRED, "repair finished operations of crashed clients")                                   \
     X(OTHER_BOUNDS, "a spill moved fewer or more elements than the bounds in force")               \
     X(UPDATE_WITH_APPEND, "an append updated other fields, too")                                   \

@@ -11,6 +11,7 @@
 typedef struct sim_naive {
     const char *name;
     sim_execute_fn execute; /* NULL: the store's own guards */
+    sim_deliver_fn deliver; /* NULL: the store's own notes of drops */
     sim_body_fn body;       /* NULL: the usual clients */
     void (*finish)(sim_world_t *world);
     void (*adjust)(sim_world_t *world);
@@ -44,6 +45,12 @@ extern const sim_naive_t sim_naive_entry_replaced_late;
 /* REWRITE (naive_rewrite.c). */
 extern const sim_naive_t sim_naive_rewrite_without_length;
 extern const sim_naive_t sim_naive_rewrite_without_entry;
+
+/* Notes of drops (naive_ending.c). */
+extern const sim_naive_t sim_naive_note_always_believed;
+extern const sim_naive_t sim_naive_note_afterwards;
+extern const sim_naive_t sim_naive_note_forgotten_by_all;
+extern const sim_naive_t sim_naive_ended_without_mark;
 
 /* Arrays that keep each id once (naive_set.c). */
 extern const sim_naive_t sim_naive_set_without_pages;

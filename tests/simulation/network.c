@@ -46,12 +46,12 @@ static bool repeatable(const spill_request_t *request)
     return request->kind != SPILL_REQUEST_UPDATE_FIELDS;
 }
 
-static fate_t choose_fate(sim_client_t *client, const spill_request_t *request)
+/* `read`: it changes nothing. */
+static fate_t choose_fate(sim_client_t *client, bool read, bool may_repeat)
 {
     sim_world_t *world = client->world;
     if (client->reliable || !sim_random_chance(&world->random, world->settings.faults))
         return FATE_FINE;
-    bool read = request->kind == SPILL_REQUEST_READ;
     if (!read && world->settings.machine_crashes > 0 && sim_random_chance(&world->random, 250)) {
         world->settings.machine_crashes--;
         return FATE_MACHINE_CRASH;
@@ -65,7 +65,7 @@ static fate_t choose_fate(sim_client_t *client, const spill_request_t *request)
     fate_t fate = (fate_t)sim_random_between(&world->random, FATE_LOST_APPLIED, FATE_FAILED);
     if (read)
         return fate == FATE_FAILED ? FATE_FAILED : FATE_LOST_REQUEST;
-    if (fate == FATE_DUPLICATE && !repeatable(request))
+    if (fate == FATE_DUPLICATE && !may_repeat)
         return FATE_LOST_APPLIED;
     return fate;
 }
@@ -79,14 +79,27 @@ static sim_event_t fate_event(fate_t fate)
     return events[fate];
 }
 
-static void send_late(sim_world_t *world, int client, const spill_request_t *request)
+/* `message`: NULL for a request. */
+static void send_late(sim_world_t *world, int client, const spill_request_t *request,
+                      const sim_message_t *message)
 {
     if (world->late_count == world->late_capacity) {
         world->late_capacity = world->late_capacity ? 2 * world->late_capacity : 16;
         world->late = bson_realloc(world->late, world->late_capacity * sizeof *world->late);
     }
-    world->late[world->late_count++] =
-        (sim_late_t){.request = spill_request_clone(request), .client = client};
+    sim_late_t late = {.request = request ? spill_request_clone(request) : NULL, .client = client};
+    if (message) {
+        late.is_message = true;
+        late.message = *message;
+        late.message.head = late.request;
+    }
+    world->late[world->late_count++] = late;
+}
+
+static void free_late(const sim_late_t *late)
+{
+    if (late->request)
+        spill_request_free(late->request);
 }
 
 /* ---- the trace ------------------------------------------------------------------------------- */
@@ -254,6 +267,18 @@ static spill_code_t carry_out(sim_world_t *world, int client, const spill_reques
     return code;
 }
 
+static void carry_message(sim_world_t *world, int client, const sim_message_t *message,
+                          spill_drop_note_t *found, bool *done, const char *note)
+{
+    world->calls++;
+    world->now_us++;
+    (world->deliver ? world->deliver : sim_deliver)(world, message, found, done);
+    sim_trace(world, "%5lld  client %d%s  owner %d %s epoch %lld rev %lld -> %s%s",
+              (long long)world->calls, client, client == SIM_CLIENTS_MAX ? "*" : " ",
+              message->owner, sim_message_name(message->kind), (long long)message->note.incarnation,
+              (long long)message->note.rev, *done ? "DONE" : "REFUSED", note);
+}
+
 /*
  * The machine crashes during the request. No client gets an answer. If the write reached the disk,
  * the request took effect.
@@ -308,8 +333,13 @@ void sim_deliver_late(sim_world_t *world)
     world->late[index] = world->late[--world->late_count];
     spill_response_t response = SPILL_RESPONSE_INIT;
     spill_error_t error;
+    if (late.is_message) {
+        carry_message(world, late.client, &late.message, NULL, &(bool){false}, " [late]");
+        free_late(&late);
+        return;
+    }
     if (is_beyond_horizon(world, late.request)) {
-        spill_request_free(late.request);
+        free_late(&late);
         return;
     }
     world->late_now = true;
@@ -317,13 +347,13 @@ void sim_deliver_late(sim_world_t *world)
         sim_saw(world, response.outcome == SPILL_DONE ? SIM_LATE_DONE : SIM_LATE_REFUSED);
     world->late_now = false;
     spill_response_release(&response);
-    spill_request_free(late.request);
+    free_late(&late);
 }
 
 void sim_discard_late(sim_world_t *world)
 {
     while (world->late_count > 0)
-        spill_request_free(world->late[--world->late_count].request);
+        free_late(&world->late[--world->late_count]);
 }
 
 static spill_code_t crashed(sim_client_t *client, spill_response_t *response, spill_error_t *error)
@@ -333,48 +363,103 @@ static spill_code_t crashed(sim_client_t *client, spill_response_t *response, sp
     return spill_fail(error, SPILL_CANCELLED, "this client has crashed");
 }
 
+/* Wait for the client's turn, unless its public call has just begun. False: it has crashed. */
+static bool take_turn(sim_client_t *client)
+{
+    if (!client->crashed && !client->reliable && !client->began)
+        sim_turn(client);
+    client->began = false;
+    return !client->crashed;
+}
+
+static void note_fate(sim_client_t *client, fate_t fate)
+{
+    if (fate == FATE_FINE)
+        return;
+    sim_saw(client->world, fate_event(fate));
+    client->faults_met++;
+}
+
+static bool arrives_now(fate_t fate)
+{
+    return fate == FATE_FINE || fate == FATE_CRASH_AFTER || fate == FATE_LOST_APPLIED ||
+           fate == FATE_DUPLICATE;
+}
+
+static bool arrives_later(fate_t fate)
+{
+    return fate == FATE_CRASH_IN_FLIGHT || fate == FATE_LOST_LATER || fate == FATE_DUPLICATE;
+}
+
+static bool crashes_client(fate_t fate)
+{
+    return fate >= FATE_CRASH_BEFORE && fate <= FATE_CRASH_IN_FLIGHT;
+}
+
+/* The client gets no answer. */
+static spill_code_t fail_unanswered(fate_t fate, spill_error_t *error)
+{
+    if (fate == FATE_FAILED)
+        return spill_fail(error, SPILL_IO, "the request was turned away");
+    return spill_fail(error, SPILL_UNKNOWN, "no answer came");
+}
+
 static spill_code_t port_call(spill_store_t *store, const spill_request_t *request,
                               spill_response_t *response, spill_error_t *error)
 {
     sim_client_t *client = (sim_client_t *)store;
     sim_world_t *world = client->world;
-    if (!client->crashed && !client->reliable && !client->began)
-        sim_turn(client);
-    client->began = false;
-    if (client->crashed)
+    if (!take_turn(client))
         return crashed(client, response, error);
     spill_error_t scratch;
     error = error ? error : &scratch;
-    fate_t fate = choose_fate(client, request);
+    sim_ends_sent(client, request);
+    fate_t fate =
+        choose_fate(client, request->kind == SPILL_REQUEST_READ, repeatable(request));
     if (is_beyond_horizon(world, request))
         fate = FATE_LOST_REQUEST; /* its driver has given up */
     if (fate == FATE_MACHINE_CRASH) {
         crash_machine(world, client->index, request);
         return crashed(client, response, error);
     }
-    if (fate != FATE_FINE) {
-        sim_saw(world, fate_event(fate));
-        client->faults_met++;
-    }
+    note_fate(client, fate);
     if (fate == FATE_DUPLICATE && request->kind == SPILL_REQUEST_APPEND)
         client->append_again = true;
-    bool now = fate == FATE_FINE || fate == FATE_CRASH_AFTER || fate == FATE_LOST_APPLIED ||
-               fate == FATE_DUPLICATE;
     spill_code_t code = SPILL_OK;
-    if (now)
+    if (arrives_now(fate))
         code = carry_out(world, client->index, request, response, fate_texts[fate], error);
     else
         trace_request(world, client->index, request, NULL, fate_texts[fate]);
-    if (fate == FATE_CRASH_IN_FLIGHT || fate == FATE_LOST_LATER || fate == FATE_DUPLICATE)
-        send_late(world, client->index, request);
-    if (fate >= FATE_CRASH_BEFORE && fate <= FATE_CRASH_IN_FLIGHT)
+    if (arrives_later(fate))
+        send_late(world, client->index, request, NULL);
+    if (crashes_client(fate))
         return crashed(client, response, error);
     if (code != SPILL_OK || fate == FATE_FINE || fate == FATE_DUPLICATE)
         return code;
     spill_response_clear(response);
-    if (fate == FATE_FAILED)
-        return spill_fail(error, SPILL_IO, "the request was turned away");
-    return spill_fail(error, SPILL_UNKNOWN, "no answer came");
+    return fail_unanswered(fate, error);
+}
+
+spill_code_t sim_send(sim_client_t *client, const sim_message_t *message, spill_drop_note_t *found,
+                      bool *done, spill_error_t *error)
+{
+    sim_world_t *world = client->world;
+    *done = false;
+    if (!take_turn(client))
+        return spill_fail(error, SPILL_CANCELLED, "this client has crashed");
+    fate_t fate = choose_fate(client, message->kind == SIM_MESSAGE_FIND, true);
+    note_fate(client, fate);
+    if (arrives_now(fate))
+        carry_message(world, client->index, message, found, done, fate_texts[fate]);
+    else
+        sim_trace(world, "       client %d   owner %d %s%s", client->index, message->owner,
+                  sim_message_name(message->kind), fate_texts[fate]);
+    if (arrives_later(fate))
+        send_late(world, client->index, message->head, message);
+    client->crashed = client->crashed || crashes_client(fate);
+    if (client->crashed)
+        return spill_fail(error, SPILL_CANCELLED, "this client has crashed");
+    return fate == FATE_FINE || fate == FATE_DUPLICATE ? SPILL_OK : fail_unanswered(fate, error);
 }
 
 /* ---- the other functions of a store: forwarded, without faults ------------------------------- */
@@ -395,6 +480,17 @@ static spill_code_t port_list(spill_store_t *store, const spill_definition_t *de
                               spill_listing_t *listing, spill_error_t *error)
 {
     return spill_store_list(shared(store), definition, binding, query, listing, error);
+}
+
+/* Other programs delete heads, so an orphan is not known to be dropped. */
+static spill_code_t port_orphans(spill_store_t *store, const spill_definition_t *definition,
+                                 const spill_binding_t *binding, const spill_list_query_t *query,
+                                 spill_listing_t *listing, spill_error_t *error)
+{
+    spill_code_t code = port_list(store, definition, binding, query, listing, error);
+    for (size_t i = 0; code == SPILL_OK && i < listing->count; i++)
+        listing->entries[i].item.orphan.dropped = false;
+    return code;
 }
 
 static spill_code_t port_get(spill_store_t *store, spill_catalog_t kind, const char *name,
@@ -441,17 +537,31 @@ static spill_code_t port_finish(spill_store_t *store, spill_error_t *error)
 }
 
 /* For every second seed, the clients assume that other programs write to documents, too. */
+#define PORT_FUNCTIONS                                                                             \
+    .name = "simulated client", .call = port_call, .bind = port_bind, .catalog_get = port_get,     \
+    .catalog_put = port_put, .catalog_delete = port_delete, .catalog_names = port_names,           \
+    .check = port_check, .close = port_finish
 #define PORT_OPS(others, checks)                                                                   \
     {                                                                                              \
-        .name = "simulated client", .others_write = (others), .checks_ids = (checks),              \
-        .call = port_call, .bind = port_bind,                                                      \
-        .list = {port_list, port_list, port_list, port_list}, .catalog_get = port_get,             \
-        .catalog_put = port_put, .catalog_delete = port_delete, .catalog_names = port_names,       \
-        .check = port_check, .close = port_finish,                                                 \
+        PORT_FUNCTIONS, .others_write = (others), .checks_ids = (checks),                          \
+                        .list = {port_list, port_list, port_list, port_list},                      \
     }
 
 static const spill_store_ops_t port_ops[] = {PORT_OPS(false, false), PORT_OPS(true, false),
                                              PORT_OPS(false, true), PORT_OPS(true, true)};
+
+static const spill_store_ops_t port_ops_with_notes = {
+    PORT_FUNCTIONS,
+    .others_write = true,
+    .list = {[SPILL_LIST_OWNERS] = port_list,
+             [SPILL_LIST_OVERSIZED] = port_list,
+             [SPILL_LIST_ORPHANS] = port_orphans,
+             [SPILL_LIST_WINDOWS] = port_list},
+    .head_ends = sim_head_ends,
+    .note_drop = sim_note_drop,
+    .find_drop = sim_find_drop,
+    .forget_drop = sim_forget_drop,
+};
 
 static int64_t port_now(void *context)
 {
@@ -476,8 +586,10 @@ void sim_port_open(sim_client_t *client)
     uint64_t seed = client->world->seed;
     /* The embedded store has an index of ids; every second seed searches all the same. */
     bool checks = client->world->engine == SIM_EMBEDDED && seed / 2 % 2 == 0;
-    spill_store_base_init(&client->port, &port_ops[seed % 2 + (checks ? 2 : 0)],
-                          "simulation:", &options);
+    const spill_store_ops_t *ops = client->world->settings.notes
+                                       ? &port_ops_with_notes
+                                       : &port_ops[seed % 2 + (checks ? 2 : 0)];
+    spill_store_base_init(&client->port, ops, "simulation:", &options);
     sim_spiller_open(client);
 }
 

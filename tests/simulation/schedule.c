@@ -88,6 +88,7 @@ void sim_schedule_begin(sim_world_t *world)
     for (int i = 0; i < SIM_OWNERS_MAX; i++) {
         sim_model_clear(&world->plains[i]);
         world->hits[i] = 0;
+        world->ends[i] = (sim_ends_t){0};
         world->drop_begun[i] = false;
         world->corrupted[i] = false;
         world->corruptions[i] = 0;
@@ -414,6 +415,7 @@ static void drop(sim_world_t *world, sim_client_t *client, int owner)
     spill_value_t value = sim_owner_value(world, owner);
     spill_error_t error;
     bool existed = sim_model_now(&world->plains[owner])->exists;
+    client->drops = true;
     spill_code_t code = spill_array_drop_owner(client->array, &value, &error);
     if (code != SPILL_OK && (code != SPILL_NOT_FOUND || existed))
         sim_fail(world, "owner %d, at the end: drop: %s", owner, error.message);
@@ -421,6 +423,7 @@ static void drop(sim_world_t *world, sim_client_t *client, int owner)
         sim_saw(world, SIM_DROP_FINISHED);
     if (spill_array_drop_owner(client->array, &value, &error) != SPILL_NOT_FOUND)
         sim_fail(world, "owner %d, at the end: dropped twice", owner);
+    client->drops = false;
     check_no_page(world, client, owner);
 }
 
@@ -474,8 +477,17 @@ static void check_all_owners(sim_world_t *world, sim_client_t *client)
 {
     for (int owner = 0; owner < world->settings.owners && !world->failure[0]; owner++) {
         verify(world, client, owner);
-        if (sim_random_chance(&world->random, 500) || sim_is_corrupted(world, owner))
+        bool left = world->ends[owner].note.incarnation > 0 &&
+                    world->ends[owner].note.incarnation == world->ends[owner].deleted;
+        if (left)
+            sim_saw(world, SIM_NOTE_LEFT);
+        if (sim_random_chance(&world->random, 500) || sim_is_corrupted(world, owner) ||
+            world->settings.notes)
             repair(world, client, owner);
+        if (left && world->ends[owner].note.incarnation == 0)
+            sim_saw(world, SIM_NOTE_FINISHED);
+        if (world->settings.notes)
+            sim_check_ended(world, client, owner);
         if (!sim_model_now(&world->plains[owner])->exists && sim_random_chance(&world->random, 500))
             drop(world, client, owner);
         complete_unfinished(world, client, owner);
@@ -557,6 +569,8 @@ bool sim_schedule_run(sim_world_t *world, uint64_t seed)
                      settings->layout != SPILL_LAYOUT_CAPPED && !settings->bucket;
     if (!naive && holds_ids && seed / 11 % 5 == 0)
         sim_settings_unique(settings);
+    if (!naive && outlier && world->engine == SIM_MODEL && seed % 2 == 1 && seed / 13 % 3 == 0)
+        sim_settings_notes(settings);
     if (world->trace)
         sim_settings_print(&world->settings, world->trace);
     sim_schedule_begin(world);

@@ -19,6 +19,7 @@ static uint64_t find_failure(const sim_naive_t *naive, char *failure, size_t siz
     uint64_t found = 0;
     sim_world_init(&world, SIM_MODEL, &coverage);
     world.execute = naive->execute;
+    world.deliver = naive->deliver;
     world.body = naive->body;
     world.finish = naive->finish;
     world.adjust = naive->adjust;
@@ -67,6 +68,10 @@ static void expect_failure(const sim_naive_t *naive)
     X(entry_replaced_late)                                                                         \
     X(rewrite_without_length)                                                                      \
     X(rewrite_without_entry)                                                                       \
+    X(note_always_believed)                                                                        \
+    X(note_afterwards)                                                                             \
+    X(note_forgotten_by_all)                                                                       \
+    X(ended_without_mark)                                                                          \
     X(set_without_pages)                                                                           \
     X(set_without_head)                                                                            \
     X(removal_deletes)                                                                             \

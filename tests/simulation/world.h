@@ -10,6 +10,7 @@
  *   spiller.c    clients that spill later than they append
  *   sets.c       arrays that keep each id once
  *   rewriting.c  clients that replace the elements of a head, as the gateway does
+ *   endings.c    heads that end by the gateway's statements or by other programs; notes of drops
  *   client.c     random calls of the public API; check.c checks their answers
  *   schedule.c   one schedule from beginning to end, and the final checks
  */
@@ -22,6 +23,7 @@
 #include "random.h"
 #include "values.h"
 
+#include "store/drop_note.h"
 #include "store/store.h"
 #include "store/transition.h"
 #include "support/disk.h"
@@ -82,6 +84,7 @@ typedef struct sim_settings {
     int skew_us;              /* how far clients' clocks may differ */
     bool paths;               /* the head's fields are in a sub-document */
     bool unique;              /* the array keeps each id once */
+    bool notes;               /* statements of a gateway and other programs delete heads */
     int sessions; /* appends carry operations of sessions; most entries; 0: they do not */
     int weights[SIM_ACTION_KINDS];
 } sim_settings_t;
@@ -171,6 +174,7 @@ typedef struct sim_client {
     bool crashed;  /* every call fails until it has returned from all of them */
     bool reliable; /* no faults and no turns: the client that makes the final checks */
     bool began;    /* the first request of a public call reuses the call's turn */
+    bool drops;    /* it drops an owner by the public call */
     int actions_left;
     int pending; /* the append to retry, or -1 */
     int64_t bases[SIM_OWNERS_MAX];
@@ -189,11 +193,43 @@ typedef struct sim_client {
     spill_response_t due_heads[SIM_OWNERS_MAX];
 } sim_client_t;
 
-/* A request to be delivered late. */
+/* A message that is no request: about a note of a drop, or a statement that deletes a head. */
+typedef enum sim_message_kind {
+    SIM_MESSAGE_MARK,     /* later heads have incarnations above note.rev */
+    SIM_MESSAGE_ANNOUNCE, /* write the note */
+    SIM_MESSAGE_DELETE,   /* delete the head of note.incarnation and note.rev */
+    SIM_MESSAGE_CERTAIN,  /* the note needs no rev any longer */
+    SIM_MESSAGE_FORGET,   /* forget the note, if it is not later than this one */
+    SIM_MESSAGE_FIND,     /* read the note */
+    SIM_MESSAGE_KINDS
+} sim_message_kind_t;
+
+typedef struct sim_message {
+    sim_message_kind_t kind;
+    int owner;
+    spill_drop_note_t note;
+    const spill_request_t *head; /* DELETE: names the document */
+} sim_message_t;
+
+/* A request or a message to be delivered late. */
 typedef struct sim_late {
-    spill_request_t *request;
+    spill_request_t *request; /* a message: its head, or NULL */
     int client;
+    bool is_message;
+    sim_message_t message;
 } sim_late_t;
+
+/* The notes of one owner, and what the checks know of the end of its heads. */
+typedef struct sim_ends {
+    spill_drop_note_t note; /* incarnation 0: there is none */
+    int64_t wanted;         /* the last incarnation that a client wanted to end ... */
+    int64_t pages;          /* ... and how many pages its head had then */
+    int64_t announced;      /* the last incarnation whose rev a client has raised to end it ... */
+    bool page_changed;      /* ... and a page was written since then */
+    int64_t deleted;        /* the last incarnation that a client's statement has ended */
+    int64_t may_go;         /* pages up to this incarnation may be deleted */
+    bool any;               /* a head was deleted without DROP_HEAD */
+} sim_ends_t;
 
 /*
  * The last client to put a page, prepare a removal, ...: detects when another client finishes it.
@@ -206,6 +242,8 @@ typedef struct sim_traces {
     bool editing;         /* that edit is in progress */
 } sim_traces_t;
 
+typedef void (*sim_deliver_fn)(sim_world_t *world, const sim_message_t *message,
+                               spill_drop_note_t *found, bool *done);
 typedef spill_code_t (*sim_execute_fn)(sim_world_t *world, const spill_request_t *request,
                                        spill_response_t *response, spill_error_t *error);
 
@@ -223,6 +261,7 @@ struct sim_world {
     bool write_survives;  /* that write still reached the disk */
     /* Hooks of naive versions (naive.h); NULL: the real protocol. */
     sim_execute_fn execute;             /* how the store carries out requests */
+    sim_deliver_fn deliver;             /* ... and messages about notes */
     sim_body_fn body;                   /* what a client does */
     void (*adjust)(sim_world_t *world); /* settings that expose the difference */
     void (*finish)(sim_world_t *world); /* its final checks */
@@ -240,6 +279,7 @@ struct sim_world {
     sim_model_t plains[SIM_OWNERS_MAX];
     bool drop_begun[SIM_OWNERS_MAX]; /* a client has called a drop, or a trim that may drop */
     sim_traces_t traces[SIM_OWNERS_MAX];
+    sim_ends_t ends[SIM_OWNERS_MAX];
     int64_t hits[SIM_OWNERS_MAX];    /* the value of the field that appends raise */
     bool corrupted[SIM_OWNERS_MAX];  /* the summary may differ from the elements */
     int corruptions[SIM_OWNERS_MAX]; /* times that the summary was corrupted */
@@ -277,6 +317,13 @@ void sim_port_close(sim_client_t *client);
 /* Deliver one of the late requests, chosen by chance. At least one exists. */
 void sim_deliver_late(sim_world_t *world);
 void sim_discard_late(sim_world_t *world);
+
+/*
+ * Send a message, which meets the same faults as a request. `found` (may be NULL) and `done`: the
+ * answer.
+ */
+spill_code_t sim_send(sim_client_t *client, const sim_message_t *message, spill_drop_note_t *found,
+                      bool *done, spill_error_t *error);
 
 /* Carry a request out on the shared store. */
 spill_code_t sim_execute(sim_world_t *world, const spill_request_t *request,
@@ -328,6 +375,39 @@ bool sim_spiller_act(sim_client_t *client);
 spill_code_t sim_rewrite(sim_client_t *client, const sim_append_t *append,
                          const spill_value_t *elements, const spill_session_op_t *session,
                          spill_append_result_t *result, spill_error_t *error);
+
+/* ---- endings.c ------------------------------------------------------------------------------- */
+
+/* Turn the settings into those of heads that end in these ways, which is often. */
+void sim_settings_notes(sim_settings_t *settings);
+
+/* Carry a message out. */
+void sim_deliver(sim_world_t *world, const sim_message_t *message, spill_drop_note_t *found,
+                 bool *done);
+const char *sim_message_name(sim_message_kind_t kind);
+
+/* End the owner's head as the gateway does, or as a program that knows nothing of pages. */
+void sim_end_head(sim_client_t *client, int owner);
+void sim_delete_head(sim_client_t *client, int owner);
+
+/* Note a request that a client sends, and one that took effect: may this page be deleted? */
+void sim_ends_sent(const sim_client_t *client, const spill_request_t *request);
+void sim_ends_observe(sim_world_t *world, const spill_request_t *request);
+
+/* After a repair: no page is left of a head that a client's statement has ended. */
+void sim_check_ended(sim_world_t *world, sim_client_t *client, int owner);
+
+/* The operations of spill_store_ops_t of these names, for a client's port. */
+spill_code_t sim_head_ends(spill_store_t *store, int64_t rev, spill_error_t *error);
+spill_code_t sim_note_drop(spill_store_t *store, const spill_definition_t *definition,
+                           const spill_value_t *owner, const spill_drop_note_t *note,
+                           spill_error_t *error);
+spill_code_t sim_find_drop(spill_store_t *store, const spill_definition_t *definition,
+                           const spill_value_t *owner, spill_drop_note_t *note,
+                           spill_error_t *error);
+spill_code_t sim_forget_drop(spill_store_t *store, const spill_definition_t *definition,
+                             const spill_value_t *owner, const spill_drop_note_t *note,
+                             spill_error_t *error);
 
 /* ---- sets.c ---------------------------------------------------------------------------------- */
 

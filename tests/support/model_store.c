@@ -360,6 +360,14 @@ void model_document_drop(spill_store_t *store, const spill_request_t *request)
         model_drop_document(model, request, document);
 }
 
+void model_head_ends(spill_store_t *store, int64_t rev)
+{
+    assert(store->ops == &model_ops);
+    model_store_t *model = (model_store_t *)store;
+    if (rev > model->dropped_rev)
+        model->dropped_rev = rev;
+}
+
 bson_t *model_fields(spill_store_t *store, const spill_request_t *request)
 {
     assert(store->ops == &model_ops);

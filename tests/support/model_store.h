@@ -66,6 +66,9 @@ model_document_t *model_document(spill_store_t *store, const spill_request_t *re
 /* Delete a document, as an administrator might. No effect if it is absent. */
 void model_document_drop(spill_store_t *store, const spill_request_t *request);
 
+/* Later heads have incarnations above `rev`: see head_ends in store/store.h. */
+void model_head_ends(spill_store_t *store, int64_t rev);
+
 /* The other fields of a head, {_id, ...}; NULL if there is no such document. */
 bson_t *model_fields(spill_store_t *store, const spill_request_t *request);
 

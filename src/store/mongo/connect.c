@@ -413,6 +413,7 @@ static const spill_store_ops_t mongo_ops = {
     .same = spill_mongo_same,
     .head_ends = head_ends,
     .note_drop = spill_mongo_note_drop,
+    .note_drop_all = spill_mongo_note_drop_all,
     .find_drop = spill_mongo_find_drop,
     .forget_drop = spill_mongo_forget_drop,
     .await_ready = await_ready,

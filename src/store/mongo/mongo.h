@@ -271,7 +271,6 @@ spill_code_t spill_mongo_read(spill_mongo_t *store, const spill_request_t *reque
 spill_code_t spill_mongo_guarded(spill_mongo_t *store, const spill_request_t *request,
                                  spill_response_t *response, spill_error_t *error);
 
-/* ADOPT and ADOPT_SPLIT; UNMANAGE. */
 /* The operations of spill_store_ops_t of these names. (drop_notes.c) */
 spill_code_t spill_mongo_note_drop(spill_store_t *base, const spill_definition_t *definition,
                                    const spill_value_t *owner, const spill_drop_note_t *note,
@@ -279,12 +278,15 @@ spill_code_t spill_mongo_note_drop(spill_store_t *base, const spill_definition_t
 spill_code_t spill_mongo_find_drop(spill_store_t *base, const spill_definition_t *definition,
                                    const spill_value_t *owner, spill_drop_note_t *note,
                                    spill_error_t *error);
+spill_code_t spill_mongo_note_drop_all(spill_store_t *base, const spill_definition_t *definition,
+                                       int64_t incarnation, bool certain, spill_error_t *error);
 spill_code_t spill_mongo_forget_drop(spill_store_t *base, const spill_definition_t *definition,
-                                     const spill_value_t *owner, int64_t incarnation,
+                                     const spill_value_t *owner, const spill_drop_note_t *note,
                                      spill_error_t *error);
 
 spill_code_t spill_mongo_renumber(spill_mongo_t *store, const spill_request_t *request,
                                   spill_response_t *response, spill_error_t *error);
+/* ADOPT and ADOPT_SPLIT; UNMANAGE. */
 spill_code_t spill_mongo_adopt(spill_mongo_t *store, const spill_request_t *request,
                                spill_response_t *response, spill_error_t *error);
 spill_code_t spill_mongo_unmanage(spill_mongo_t *store, const spill_request_t *request,

@@ -1,0 +1,84 @@
+/* What findAndModify returns of documents whose array is managed and missing. */
+#include "mongo/gateway_client.h"
+
+#include "support/server.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+/* A replacement without F leaves a managed array, whose field is missing. */
+static void make_missing(gateway_fixture_t *fixture, const char *replacement)
+{
+    gateway_push(fixture, 1, 0, 4);
+    gateway_settle(fixture);
+    char *update = bson_strdup_printf(
+        "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": %s}]}", replacement);
+    gateway_try(fixture, update, "n", "1");
+    bson_free(update);
+    gateway_try_direct(fixture, "{\"count\": \"c\", \"query\": {\"spill.f\": {\"$exists\": true}}}",
+                       "n", "1");
+}
+
+/* The document before has none of the fields that are asked for. */
+static void a_document_without_a_field_is_returned_empty(void **state)
+{
+    gateway_fixture_t *fixture = *state;
+    make_missing(fixture, "{\"a\": 1}");
+    gateway_try(fixture,
+                "{\"findAndModify\": \"c\", \"query\": {\"_id\": 1}, \"update\": {\"$push\": "
+                "{\"f\": 5}}, \"fields\": {\"f\": 1, \"_id\": 0}}",
+                "value", "{  }");
+    gateway_try(fixture, "{\"find\": \"c\"}", "cursor.firstBatch",
+                "[ { \"_id\" : 1, \"a\" : 1, \"f\" : [ 5 ] } ]");
+}
+
+static void a_removed_head_without_a_field_is_returned_empty(void **state)
+{
+    gateway_fixture_t *fixture = *state;
+    gateway_push(fixture, 1, 0, 9);
+    gateway_settle(fixture);
+    gateway_try(fixture,
+                "{\"findAndModify\": \"c\", \"query\": {\"_id\": 1}, \"remove\": true, "
+                "\"fields\": {\"none\": 1, \"_id\": 0}}",
+                "value", "{  }");
+    gateway_try(fixture, "{\"find\": \"c\"}", "cursor.firstBatch", "[  ]");
+}
+
+/*
+ * An operator on a missing array is for the server alone: the end of the bookkeeping is no part of
+ * its update, which changes nothing.
+ */
+static void an_operator_on_a_missing_array_changes_nothing(void **state)
+{
+    static const char *const updates[] = {"{\"$pull\": {\"f\": 3}}", "{\"$pop\": {\"f\": 1}}",
+                                          "{\"$pullAll\": {\"f\": [1]}}", "{\"$unset\": {\"f\": 1}}"};
+    gateway_fixture_t *fixture = *state;
+    for (size_t i = 0; i < sizeof updates / sizeof *updates; i++)
+        for (int many = 0; many < 2; many++) {
+            make_missing(fixture, "{\"a\": 1}");
+            char *update = bson_strdup_printf(
+                "{\"update\": \"c\", \"updates\": [{\"q\": {\"a\": 1}, \"u\": %s, \"multi\": %s}]}",
+                updates[i], many == 1 ? "true" : "false");
+            gateway_try(fixture, update, "nModified", "0");
+            gateway_try_direct(fixture, "{\"find\": \"c\"}", "cursor.firstBatch",
+                               "[ { \"_id\" : 1, \"a\" : 1 } ]");
+            bson_free(update);
+            gateway_try(fixture, "{\"delete\": \"c\", \"deletes\": [{\"q\": {}, \"limit\": 0}]}",
+                        "n", "1");
+        }
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, gateway_setup, gateway_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(a_document_without_a_field_is_returned_empty),
+        TEST(a_removed_head_without_a_field_is_returned_empty),
+        TEST(an_operator_on_a_missing_array_changes_nothing),
+    };
+    server_uri();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
