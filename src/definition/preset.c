@@ -47,8 +47,6 @@ static const char *const preset_names[] = {
     "feed",           "feed-recent",    "sales",   "reviews-separate",
     "reviews-bucket", "reviews-subset", "gateway", NULL};
 
-enum { SUBSET = 5 }; /* the index of "reviews-subset" */
-
 static const spill_definition_t preset_definitions[] = {
     {.keep = SPILL_KEEP_OLDEST, BOUNDS(1000, 1000), FEED_FIELDS},
     {.keep = SPILL_KEEP_NEWEST, BOUNDS(1000, 1000), FEED_FIELDS},
@@ -89,14 +87,13 @@ static const spill_definition_t preset_definitions[] = {
         .stats_min = "min",
         .stats_max = "max",
     },
-    [SUBSET] =
-        {
-            .layout = SPILL_LAYOUT_SUBSET,
-            REVIEWS_FIELDS,
-            .top_field = "topReviews",
-            .sort_field = "rating",
-            .top_count = 3,
-        },
+    {
+        .layout = SPILL_LAYOUT_SUBSET,
+        REVIEWS_FIELDS,
+        .top_field = "topReviews",
+        .sort_field = "rating",
+        .top_count = 3,
+    },
     {
         /* Below its threshold an array is as the application stores it (`spillway serve`). */
         .layout = SPILL_LAYOUT_OUTLIER,
@@ -134,67 +131,6 @@ void spill_definition_init(spill_definition_t *definition, const char *name)
 {
     if (definition != NULL)
         start_from(definition, &preset_definitions[1], name != NULL ? name : "");
-}
-
-/* Set the fields of the top elements in layout subset; clear them in other layouts. */
-static void set_top(spill_definition_t *definition)
-{
-    if (!spill_schema_of(definition)->has_top) {
-        definition->top_field[0] = '\0';
-        definition->sort_field[0] = '\0';
-        definition->top_count = 0;
-        return;
-    }
-    const spill_definition_t *preset = &preset_definitions[SUBSET];
-    if (definition->top_field[0] == '\0')
-        strcpy(definition->top_field, preset->top_field);
-    if (definition->top_count == 0)
-        definition->top_count = preset->top_count;
-}
-
-/* Layouts reference and subset: set the field that stores an element's _id. */
-static void set_element_id(spill_definition_t *definition)
-{
-    if (!spill_schema_of(definition)->has_referenced_elements)
-        definition->element_id_field[0] = '\0';
-    else if (definition->element_id_field[0] == '\0')
-        strcpy(definition->element_id_field, SPILL_ELEMENT_ID_FIELD);
-}
-
-void spill_definition_set_layout(spill_definition_t *definition, spill_layout_t layout)
-{
-    if (definition == NULL)
-        return;
-    const spill_definition_t *preset = &preset_definitions[1];
-    bool had_pages = spill_schema_of(definition)->has_pages;
-    definition->layout = layout;
-    bool pages = spill_schema_of(definition)->has_pages;
-    for (size_t i = 0; i < SPILL_NAME_FIELDS; i++) {
-        const spill_name_field_t *field = &spill_name_fields[i];
-        char *name = (char *)definition + field->offset;
-        if (!pages && field->pages)
-            name[0] = '\0';
-        else if (pages && field->pages && name[0] == '\0' &&
-                 (field->required ||
-                  (layout == SPILL_LAYOUT_OUTLIER && name == definition->page_array)))
-            strcpy(name, spill_definition_get_name(preset, field));
-    }
-    for (size_t i = 0; i < SPILL_BOUND_FIELDS; i++) {
-        const spill_bound_field_t *field = &spill_bound_fields[i];
-        int64_t bound = spill_bounds_get(&definition->bounds, field);
-        if (field->pages)
-            bound = !pages ? 0 : bound == 0 ? spill_bounds_get(&preset->bounds, field) : bound;
-        memcpy((char *)&definition->bounds + field->offset, &bound, sizeof bound);
-    }
-    set_top(definition);
-    set_element_id(definition);
-    if (!pages)
-        definition->keep = SPILL_KEEP_NEWEST;
-    if (!pages && had_pages) { /* this layout retains by age, not by number */
-        definition->keep_elements = 0;
-        definition->keep_seconds = 0;
-    }
-    definition->largest = definition->bounds;
 }
 
 spill_code_t spill_definition_preset(spill_definition_t *definition, const char *preset,

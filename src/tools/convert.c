@@ -15,66 +15,6 @@
 
 /* ---- the new definition ---------------------------------------------------------------------- */
 
-/* The kinds of documents: arrays in heads and pages, referenced elements, or windows. */
-typedef enum family { ARRAYS, REFERENCED, WINDOWS } family_t;
-
-static family_t family_of(spill_layout_t layout)
-{
-    const spill_schema_t *schema = spill_schema_of_layout(layout);
-    if (schema->has_windows)
-        return WINDOWS;
-    return schema->has_referenced_elements ? REFERENCED : ARRAYS;
-}
-
-static void carry_name(const char *from, char *to)
-{
-    if (from[0] != '\0')
-        strcpy(to, from);
-}
-
-/* Keep the statistics of the same value. If there was no such value, keep only the count. */
-static void carry_statistics(const spill_definition_t *from, spill_definition_t *definition)
-{
-    strcpy(definition->value_field, from->value_field);
-    carry_name(from->stats_count, definition->stats_count);
-    carry_name(from->stats_average, definition->stats_average);
-    if (from->value_field[0] != '\0')
-        return;
-    definition->stats_average[0] = '\0';
-    definition->stats_sum[0] = '\0';
-    definition->stats_min[0] = '\0';
-    definition->stats_max[0] = '\0';
-}
-
-/*
- * The documents change their shape, so a preset gives their fields and bounds. What
- * describes owners and elements is copied from the old definition.
- */
-static void change_shape(const spill_definition_t *from, family_t family,
-                         spill_definition_t *definition)
-{
-    const char *array = family_of(from->layout) == REFERENCED ? "elements" : from->array;
-    if (family == ARRAYS)
-        spill_definition_init(definition, from->name);
-    else
-        spill_definition_preset(definition,
-                                family == REFERENCED ? "reviews-separate" : "reviews-bucket",
-                                from->name, NULL);
-    strcpy(definition->array, array);
-    if (family != REFERENCED) { /* only the array of a bucket is at a path in pages, too */
-        strcpy(definition->page_array, family == ARRAYS ? spill_path_leaf(array) : array);
-        definition->order = from->order;
-    }
-    if (family == ARRAYS)
-        strcpy(definition->count_field, "count");
-    else
-        carry_statistics(from, definition);
-    definition->op_window = from->op_window;
-    carry_name(from->page_owner, definition->page_owner);
-    strcpy(definition->id_field, from->id_field);
-    strcpy(definition->time_field, from->time_field);
-}
-
 /*
  * Set the retention. Given a number and an age, an element is kept if either keeps it. A cap can
  * express only the number. Windows have no number, so they keep everything.
@@ -94,10 +34,7 @@ spill_code_t spill_convert_definition(const spill_definition_t *from, const char
                                       spill_definition_t *definition, spill_error_t *error)
 {
     static const char suffix[] = ".pages";
-    family_t family = family_of(layout);
     *definition = *from;
-    if (family != family_of(from->layout))
-        change_shape(from, family, definition);
     if (strlen(as) + sizeof suffix > SPILL_NAME_SIZE)
         return spill_fail(error, SPILL_INVALID, "'%.40s...' is longer than %zu bytes", as,
                           SPILL_NAME_SIZE - sizeof suffix);
@@ -116,7 +53,7 @@ spill_code_t spill_convert_definition(const spill_definition_t *from, const char
         definition->keep = *keep;
     if (definition->page_collection[0] != '\0')
         snprintf(definition->page_collection, sizeof definition->page_collection, "%s%s", as,
-                 family == WINDOWS ? "" : suffix);
+                 spill_schema_of(definition)->has_windows ? "" : suffix);
     definition->largest = definition->bounds;
     SPILL_TRY(spill_definition_carry_unique(
         from,

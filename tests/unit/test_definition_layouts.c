@@ -400,6 +400,30 @@ static void element_id_field_by_layout(void **state)
     }
 }
 
+/* From every preset to every layout and back; only the time of a bucket cannot be guessed. */
+static void every_preset_takes_every_layout(void **state)
+{
+    (void)state;
+    for (const char *const *preset = spill_definition_presets(); *preset != NULL; preset++)
+        for (int to = SPILL_LAYOUT_OUTLIER; to <= SPILL_LAYOUT_SUBSET; to++) {
+            spill_definition_t definition;
+            spill_error_t error;
+            assert_int_equal(spill_definition_preset(&definition, *preset, "d", &error), SPILL_OK);
+            spill_layout_t from = definition.layout;
+            char collection[SPILL_NAME_SIZE];
+            strcpy(collection, definition.collection);
+            strcpy(definition.time_field, "at");
+            spill_definition_set_layout(&definition, (spill_layout_t)to);
+            assert_int_equal(definition.layout, to);
+            assert_string_equal(definition.collection, collection);
+            if (spill_definition_check(&definition, &error) != SPILL_OK)
+                fail_msg("%s to layout %d: %s", *preset, to, error.message);
+            spill_definition_set_layout(&definition, from);
+            if (spill_definition_check(&definition, &error) != SPILL_OK)
+                fail_msg("%s to layout %d and back: %s", *preset, to, error.message);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -420,6 +444,7 @@ int main(void)
         cmocka_unit_test(definition_without_element_id_field),
         cmocka_unit_test(element_id_field_cannot_be_added),
         cmocka_unit_test(element_id_field_by_layout),
+        cmocka_unit_test(every_preset_takes_every_layout),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
