@@ -18,6 +18,11 @@
 
 #define LIBRARY "libmicrohttpd.so.12"
 
+/* Where it is, as SPILLWAY_DRIVER in store/mongo/driver.c. */
+#ifndef SPILLWAY_MICROHTTPD
+#define SPILLWAY_MICROHTTPD LIBRARY
+#endif
+
 #define FUNCTIONS(X)                                                                               \
     X(start_daemon)                                                                                \
     X(stop_daemon)                                                                                 \
@@ -43,8 +48,8 @@ static void load(void)
         FUNCTIONS(FUNCTION)
 #undef FUNCTION
     };
-    spill_library_load(LIBRARY, functions, sizeof functions / sizeof functions[0], &mhd, failure,
-                       sizeof failure);
+    spill_library_load(SPILLWAY_MICROHTTPD, functions, sizeof functions / sizeof functions[0], &mhd,
+                       failure, sizeof failure);
 }
 
 static spill_code_t load_library(spill_error_t *error)

@@ -9,6 +9,11 @@
 
 #define LIBRARY "libmongoc-1.0.so.0"
 
+/* Where it is: a packager that brings its own gives a path, which may begin with $ORIGIN. */
+#ifndef SPILLWAY_DRIVER
+#define SPILLWAY_DRIVER LIBRARY
+#endif
+
 spill_driver_t spill_driver;
 
 static char failure[256]; /* why libmongoc is not loaded; "": it is */
@@ -21,7 +26,7 @@ static void load(void)
         SPILL_DRIVER_FUNCTIONS(FUNCTION)
 #undef FUNCTION
     };
-    if (!spill_library_load(LIBRARY, functions, sizeof functions / sizeof functions[0],
+    if (!spill_library_load(SPILLWAY_DRIVER, functions, sizeof functions / sizeof functions[0],
                             &spill_driver, failure, sizeof failure))
         return;
     mongoc_log_set_handler(NULL, NULL);
