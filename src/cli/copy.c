@@ -6,6 +6,7 @@
 #include "cli/walk.h"
 #include "tools/definition_jobs.h"
 #include "util/error.h"
+#include "util/estimate.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -103,8 +104,9 @@ void spill_cli_copy_print_result(const spill_cli_copy_t *copy)
 {
     const spill_copy_result_t *result = &copy->result;
     double seconds = spill_cli_progress_seconds(&copy->progress);
-    if (!copy->invocation->quiet && result->elements > 0)
-        fprintf(stderr, "%.1f s, %.0f elements/s\n", seconds, (double)result->elements / seconds);
+    if (!copy->invocation->quiet && result->elements > 0 && seconds >= SPILL_CLI_LONG_S)
+        fprintf(stderr, "%s, %.0f elements/s\n", spill_duration_text(seconds).text,
+                (double)result->elements / seconds);
     spill_cli_print_result(copy->invocation, &result_record, result);
 }
 

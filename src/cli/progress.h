@@ -12,6 +12,9 @@
 
 #define SPILL_CLI_PROGRESS_TEXT 256
 
+/* Only work that took this long has a speed worth printing at its end. */
+#define SPILL_CLI_LONG_S 1.0
+
 typedef struct spill_cli_progress {
     char text[SPILL_CLI_PROGRESS_TEXT]; /* the latest, printed or not */
     bool quiet;
