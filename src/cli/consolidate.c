@@ -136,12 +136,11 @@ static bool has_any(const bson_t *report, const char *field)
 
 static void print_report(const bson_t *report, const spill_consolidation_t *group)
 {
-    spill_cli_print("%s: %s, %s (%s)\n", group->into,
-                    spill_counted_text(number_in(report, "collections"), "collection",
-                                       "collections").text,
-                    spill_counted_text(number_in(report, "documents"), "document",
-                                       "documents").text,
-                    text_in(report, "phase"));
+    spill_cli_print(
+        "%s: %s, %s (%s)\n", group->into,
+        spill_counted_text(number_in(report, "collections"), "collection", "collections").text,
+        spill_counted_text(number_in(report, "documents"), "document", "documents").text,
+        text_in(report, "phase"));
     if (number_in(report, "open") > 0)
         spill_cli_print("  open: the first %" PRId64 " of them\n", number_in(report, "open"));
     spill_cli_print("  discriminator: %s; _id: %s\n", group->field,

@@ -193,8 +193,8 @@ static spill_code_t import_file(spill_cli_session_t *session, spill_error_t *err
         return run->code;
     double seconds = spill_cli_progress_seconds(&progress);
     if (!invocation->quiet && run->result.records > 0 && seconds >= SPILL_CLI_LONG_S)
-        fprintf(stderr, "%s, %.0f %s/s\n", spill_duration_text(seconds).text, (double)run->result.records / seconds,
-                counted(run, 2, false));
+        fprintf(stderr, "%s, %.0f %s/s\n", spill_duration_text(seconds).text,
+                (double)run->result.records / seconds, counted(run, 2, false));
     print_result(invocation, run);
     return SPILL_OK;
 }

@@ -97,8 +97,8 @@ static void print_longest(const spill_scan_path_t *path, int64_t scanned_ms)
     if (!path || path->owners.count == 0)
         return;
     const spill_large_owner_t *owner = &path->owners.items[0];
-    printf("    longest: %s, %s of a document of %s, _id ", counted_of(path, owner->length).text, spill_size_text(owner->bytes).text,
-           spill_size_text(owner->document_bytes).text);
+    printf("    longest: %s, %s of a document of %s, _id ", counted_of(path, owner->length).text,
+           spill_size_text(owner->bytes).text, spill_size_text(owner->document_bytes).text);
     print_owner(owner);
     printf("\n    lengths: half have %" PRId64 " or fewer, 99 %% %" PRId64 " or fewer",
            path->lengths.p50, path->lengths.p99);
@@ -175,7 +175,8 @@ static void print_what(const spill_scan_result_t *result, const spill_scan_findi
     case SPILL_SCAN_FINDING_ARRAY:
     case SPILL_SCAN_FINDING_MAP:
         printf("    %" PRId64 " %s with more than %s or %s of it\n", finding->documents, documents,
-               counted_of(finding->path, limits->elements).text, spill_size_text(limits->bytes).text);
+               counted_of(finding->path, limits->elements).text,
+               spill_size_text(limits->bytes).text);
         print_longest(finding->path, result->scanned_ms);
         break;
     case SPILL_SCAN_FINDING_PAID:
@@ -201,7 +202,8 @@ static void print_what(const spill_scan_result_t *result, const spill_scan_findi
 
 static void print_finding(const spill_scan_result_t *result, const spill_scan_finding_t *finding)
 {
-    printf("%s%s%s  %s (%s)  %s", spill_cli_color(finding->critical ? SPILL_CLI_RED : SPILL_CLI_YELLOW),
+    printf("%s%s%s  %s (%s)  %s",
+           spill_cli_color(finding->critical ? SPILL_CLI_RED : SPILL_CLI_YELLOW),
            finding->critical ? "CRITICAL" : "WARNING", spill_cli_color(SPILL_CLI_PLAIN),
            spill_scan_finding_name(finding->kind), spill_scan_finding_atlas(finding->kind),
            spill_cli_color(SPILL_CLI_BOLD));
@@ -305,16 +307,15 @@ static void list_collection(listing_t *listing, size_t collection)
 /* Those with findings come first, in the order of the findings. */
 static void print_collections(const spill_scan_result_t *result)
 {
-    listing_t listing = {.result = result,
-                         .listed = bson_malloc0(result->collection_count + 1)};
+    listing_t listing = {.result = result, .listed = bson_malloc0(result->collection_count + 1)};
     for (size_t i = 0; i < result->finding_count; i++)
         list_collection(&listing, result->findings[i].collection);
     for (size_t i = 0; i < result->collection_count; i++)
         list_collection(&listing, i);
     if (listing.unlisted > 0)
         printf("\nand %s (--json lists all)\n",
-               spill_counted_text((int64_t)listing.unlisted, "more collection",
-                                  "more collections").text);
+               spill_counted_text((int64_t)listing.unlisted, "more collection", "more collections")
+                   .text);
     bson_free(listing.listed);
 }
 

@@ -400,8 +400,7 @@ static spill_exit_t verify_restored(const spill_invocation_t *invocation, char *
     if (invocation->json)
         spill_cli_print_record(&summary_record, &total);
     else if (!invocation->quiet)
-        fprintf(stderr,
-                "restored to %s: %s, %s, %s\n", folder,
+        fprintf(stderr, "restored to %s: %s, %s, %s\n", folder,
                 spill_counted_text(total.owners, "owner", "owners").text,
                 spill_counted_text(total.elements, "element", "elements").text,
                 spill_counted_text(total.findings, "finding", "findings").text);
