@@ -302,8 +302,7 @@ static void set_mode(const char *argument, spill_invocation_t *invocation, struc
 /* The only short form is the one that every tool has. An old name has the key of the new one. */
 static int key_of(const spill_command_t *command, const spill_option_t *option)
 {
-    const char *name =
-        option->kind == SPILL_OPTION_OLD_NAME ? option->argument : option->name;
+    const char *name = option->kind == SPILL_OPTION_OLD_NAME ? option->argument : option->name;
     int index = 0;
     while (strcmp(command->options[index].name, name) != 0)
         index++;
@@ -461,7 +460,9 @@ static char *fold_examples(const char *text)
             at = find_break(text, length);
         size_t piece = at > 0 ? at : length;
         bson_string_append_printf(folded, "%.*s%s", (int)piece, text,
-                                  at > 0 ? " \\\n    " : text[length] == '\n' ? "\n" : "");
+                                  at > 0                 ? " \\\n    "
+                                  : text[length] == '\n' ? "\n"
+                                                         : "");
         text += piece + (text[piece] != '\0');
         /* The rest of a line is short, because no example needs three lines. */
     }
@@ -508,7 +509,6 @@ spill_exit_t spill_command_run(const spill_command_t *command, int argc, char **
     bson_free(doc);
     bson_free(text);
     if (invocation.verbose)
-        spill_cli_say("%s took %s", command->name,
-                      spill_duration_text(seconds_since(&began)).text);
+        spill_cli_say("%s took %s", command->name, spill_duration_text(seconds_since(&began)).text);
     return result;
 }

@@ -97,8 +97,8 @@ bool spill_cli_names_uri(const char *text);
 
 /*
  * Open STORE: a URI or path, "@FILE" for a file with one in its first line, or "env:" for the one
- * in the environment variable SPILLWAY_URI ("-" too, with a warning). READ opens read-only (so it works beside a writer), WRITE
- * needs an existing store, CREATE creates one.
+ * in the environment variable SPILLWAY_URI ("-" too, with a warning). READ opens read-only (so it
+ * works beside a writer), WRITE needs an existing store, CREATE creates one.
  */
 spill_code_t spill_cli_open_store(const spill_invocation_t *invocation, spill_cli_mode_t mode,
                                   spill_store_t **store, spill_error_t *error);

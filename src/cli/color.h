@@ -5,11 +5,11 @@
 #include <stdbool.h>
 
 typedef enum spill_cli_color {
-    SPILL_CLI_PLAIN, /* end of a colour */
-    SPILL_CLI_BOLD,  /* headings */
-    SPILL_CLI_RED,   /* what is wrong, or critical */
+    SPILL_CLI_PLAIN,  /* end of a colour */
+    SPILL_CLI_BOLD,   /* headings */
+    SPILL_CLI_RED,    /* what is wrong, or critical */
     SPILL_CLI_YELLOW, /* warnings */
-    SPILL_CLI_GREEN  /* what is good */
+    SPILL_CLI_GREEN   /* what is good */
 } spill_cli_color_t;
 
 /* Choose by --color: "auto", "always" or "never". False for another text. */

@@ -22,11 +22,11 @@ typedef enum spill_exit {
 } spill_exit_t;
 
 typedef enum spill_option_kind {
-    SPILL_OPTION_FLAG,   /* bool */
-    SPILL_OPTION_NUMBER, /* int64_t, 0 or more */
-    SPILL_OPTION_SIZE,   /* int64_t, bytes, with an optional unit */
-    SPILL_OPTION_TEXT,   /* const char * */
-    SPILL_OPTION_LIMIT,  /* int64_t; the argument may be left out: no limit (INT64_MAX) */
+    SPILL_OPTION_FLAG,    /* bool */
+    SPILL_OPTION_NUMBER,  /* int64_t, 0 or more */
+    SPILL_OPTION_SIZE,    /* int64_t, bytes, with an optional unit */
+    SPILL_OPTION_TEXT,    /* const char * */
+    SPILL_OPTION_LIMIT,   /* int64_t; the argument may be left out: no limit (INT64_MAX) */
     SPILL_OPTION_OLD_NAME /* another name, which is not shown, of the option in `argument` */
 } spill_option_kind_t;
 

@@ -8,21 +8,32 @@ static const spill_command_t *const change_commands[] = {
     &spill_command_migrate, &spill_command_sweep, &spill_command_consolidate,
     &spill_command_control, NULL};
 
-static const spill_command_t *const array_commands[] = {
-    &spill_command_define, &spill_command_append, &spill_command_read,   &spill_command_count,
-    &spill_command_contains, &spill_command_update, &spill_command_edit, &spill_command_remove,
-    &spill_command_trim,   &spill_command_drop,   NULL};
+static const spill_command_t *const array_commands[] = {&spill_command_define,
+                                                        &spill_command_append,
+                                                        &spill_command_read,
+                                                        &spill_command_count,
+                                                        &spill_command_contains,
+                                                        &spill_command_update,
+                                                        &spill_command_edit,
+                                                        &spill_command_remove,
+                                                        &spill_command_trim,
+                                                        &spill_command_drop,
+                                                        NULL};
 
 static const spill_command_t *const transfer_commands[] = {
     &spill_command_import, &spill_command_export, &spill_command_copy, &spill_command_convert,
     NULL};
 
-static const spill_command_t *const look_commands[] = {
-    &spill_command_status, &spill_command_stats, &spill_command_owners, &spill_command_explain,
-    &spill_command_threshold, &spill_command_bench, NULL};
+static const spill_command_t *const look_commands[] = {&spill_command_status,
+                                                       &spill_command_stats,
+                                                       &spill_command_owners,
+                                                       &spill_command_explain,
+                                                       &spill_command_threshold,
+                                                       &spill_command_bench,
+                                                       NULL};
 
-static const spill_command_t *const safe_commands[] = {&spill_command_verify,
-                                                       &spill_command_repair, &spill_command_backup,
+static const spill_command_t *const safe_commands[] = {&spill_command_verify, &spill_command_repair,
+                                                       &spill_command_backup,
                                                        &spill_command_restore, NULL};
 
 static const spill_command_t *const other_commands[] = {&spill_command_serve,

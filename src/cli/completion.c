@@ -19,7 +19,7 @@ static const struct {
     {"format", "ndjson json csv bson ndjson.gz json.gz csv.gz bson.gz ndjson.zst"},
 };
 
-/* One option of a command, from its own table or from that of the shared ones. */
+/* One option of a command, from its own table or from the table of shared options. */
 typedef struct shown_option {
     const char *name, *argument, *help;
     char letter; /* or 0 */
@@ -43,8 +43,8 @@ static bool next_option(const spill_command_t *command, size_t *at, shown_option
         if (!spill_common_belongs(common, command) || count++ < *at)
             continue;
         ++*at;
-        *shown = (shown_option_t){common->name, common->argument, common->help, common->letter,
-                                  false};
+        *shown =
+            (shown_option_t){common->name, common->argument, common->help, common->letter, false};
         return true;
     }
     return false;
@@ -173,7 +173,7 @@ static void print_bash(void)
          "}\n\n"
          "_spillway() {\n"
          "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}\n"
-         "    local command=${COMP_WORDS[1]:-} position=0 i store= words kinds\n"
+         "    local command=${COMP_WORDS[1]:-} position=0 i store='' words kinds\n"
          "    COMPREPLY=()\n"
          "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
          "        mapfile -t COMPREPLY < <(\n"
@@ -189,7 +189,8 @@ static void print_bash(void)
          "        i=$((COMP_CWORD - 2))\n"
          "        [ \"$word\" = = ] && i=$((COMP_CWORD - 1)) && word=\n"
          "        mapfile -t COMPREPLY < <(compgen -W \"$(\n"
-         "            _spillway_values \"$command\" \"${COMP_WORDS[i]}\" \"$word\")\" -- \"$word\")\n"
+         "            _spillway_values \"$command\" \"${COMP_WORDS[i]}\" \"$word\")\" -- "
+         "\"$word\")\n"
          "        return\n"
          "    fi\n"
          "    if [[ $word == -* ]]; then\n"
@@ -198,7 +199,8 @@ static void print_bash(void)
          "        [[ ${COMPREPLY[0]:-} == *= ]] && compopt -o nospace 2>/dev/null\n"
          "        return\n"
          "    fi\n"
-         "    # A STORE such as mongodb://HOST:PORT/DATABASE is one word, though : and @ break words.\n"
+         "    # A STORE such as mongodb://HOST:PORT/DATABASE is one word, though : and @ break "
+         "words.\n"
          "    read -ra words <<<\"${COMP_LINE:0:COMP_POINT}x\"\n"
          "    for ((i = 2; i < ${#words[@]} - 1; i++)); do\n"
          "        case ${words[i]} in\n"
@@ -215,7 +217,8 @@ static void print_bash(void)
          "        compopt -o filenames 2>/dev/null\n"
          "        mapfile -t COMPREPLY < <(compgen -f -- \"$word\")\n"
          "        ;;\n"
-         "    n) mapfile -t COMPREPLY < <(compgen -W \"$(_spillway_names \"$store\")\" -- \"$word\") ;;\n"
+         "    n) mapfile -t COMPREPLY < <(compgen -W \"$(_spillway_names \"$store\")\" -- "
+         "\"$word\") ;;\n"
          "    s) mapfile -t COMPREPLY < <(compgen -W 'bash zsh fish' -- \"$word\") ;;\n"
          "    esac\n"
          "}\n\n"
@@ -264,8 +267,8 @@ static void print_zsh_command(const spill_command_t *command)
     while (next_option(command, &at, &option))
         print_zsh_option(&option);
     for (int place = 1; (kind = next_argument(&text)) != 0; place++) {
-        bool repeats = *text == '\0' || *text == ']' ? strstr(command->arguments, "...") != NULL
-                                                      : false;
+        bool repeats =
+            *text == '\0' || *text == ']' ? strstr(command->arguments, "...") != NULL : false;
         for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
             if (actions[i].kind == kind && repeats)
                 printf("        '*:%s' \\\n", actions[i].action);

@@ -53,9 +53,9 @@ static spill_code_t choose_name(convert_run_t *run, spill_error_t *error)
     const char *name = run->invocation->arguments[1];
     int length = given->as ? snprintf(run->as, sizeof run->as, "%s", given->as)
                            : snprintf(run->as, sizeof run->as, "%s.%s", name,
-                                      given->keep ? given->keep
+                                      given->keep     ? given->keep
                                       : given->layout ? given->layout
-                                                  : "new");
+                                                      : "new");
     if (length >= (int)sizeof run->as)
         return spill_fail(error, SPILL_INVALID, "the new definition's name is too long: give --as");
     return SPILL_OK;
@@ -328,8 +328,7 @@ static const spill_option_t OPTIONS[] = {
     {"to", "layout", SPILL_OPTION_OLD_NAME, 0, NULL},
     {"keep", "newest|oldest", TEXT(keep), "Which elements the new head keeps (outlier)"},
     {"as", "NAME", TEXT(as), "The new definition (NAME.LAYOUT); created if it does not exist"},
-    {"sort-by", "PATH", TEXT(sort_by),
-     "Capped: keep the highest by this field; subset: show them"},
+    {"sort-by", "PATH", TEXT(sort_by), "Capped: keep the highest by this field; subset: show them"},
     SPILL_CLI_COPY_OPTIONS(convert_options_t, copy),
     {"finish", NULL, FLAG(finish), "Continue, compare everything, and drop the old definition"},
     {"yes", NULL, FLAG(yes), "With --finish: do not ask"},
@@ -372,8 +371,8 @@ const spill_command_t spill_command_convert = {
         "  spillway convert feeds.db events --keep oldest\n"
         "  spillway convert feeds.db events --layout outlier --as recent --threshold 50 --page 50\n"
         "  spillway convert feeds.db events --as recent --finish",
-    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY |
-              SPILL_COMMON_DRY_RUN,
+    .common =
+        SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY | SPILL_COMMON_DRY_RUN,
     .durability = SPILL_DURABILITY_LOG,
     .options = OPTIONS,
     .defaults = &DEFAULTS,

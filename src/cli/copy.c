@@ -6,6 +6,7 @@
 #include "cli/walk.h"
 #include "tools/definition_jobs.h"
 #include "util/error.h"
+#include "util/estimate.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -103,8 +104,9 @@ void spill_cli_copy_print_result(const spill_cli_copy_t *copy)
 {
     const spill_copy_result_t *result = &copy->result;
     double seconds = spill_cli_progress_seconds(&copy->progress);
-    if (!copy->invocation->quiet && result->elements > 0)
-        fprintf(stderr, "%.1f s, %.0f elements/s\n", seconds, (double)result->elements / seconds);
+    if (!copy->invocation->quiet && result->elements > 0 && seconds >= SPILL_CLI_LONG_S)
+        fprintf(stderr, "%s, %.0f elements/s\n", spill_duration_text(seconds).text,
+                (double)result->elements / seconds);
     spill_cli_print_result(copy->invocation, &result_record, result);
 }
 
@@ -285,8 +287,7 @@ const spill_command_t spill_command_copy = {
             "element by element. An owner with different arrays (changed in the "
             "source after it was copied, or in the target) is printed with the first number that "
             "differs. Nothing is overwritten, and the exit code is 1. If nothing that only the "
-            "target has is needed, drop that owner there, and copy again. The summary comes last, "
-            "as JSON.\n"
+            "target has is needed, drop that owner there, and copy again. The summary comes last.\n"
             "\n"
             "Examples:\n"
             "  spillway copy feeds.db mongodb://localhost/feeds\n"

@@ -60,7 +60,7 @@ typedef struct spill_cli_define_options {
     {"preset", "P", SPILL_OPTION_TEXT, offsetof(type, member.preset),                              \
      "Start from feed, feed-recent, sales, reviews-separate, reviews-subset, reviews-bucket, "     \
      "gateway"},                                                                                   \
-        {"layout", "LAYOUT", SPILL_OPTION_TEXT, offsetof(type, member.layout),                          \
+        {"layout", "LAYOUT", SPILL_OPTION_TEXT, offsetof(type, member.layout),                     \
          "Layout: outlier, capped, reference, subset or bucket"},                                  \
         {"keep", "newest|oldest", SPILL_OPTION_TEXT, offsetof(type, member.keep),                  \
          "Which elements the head keeps"},                                                         \

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BAR_CELLS = 20 };
+enum { BAR_CELLS = 20, BAR_COLUMN = 15 };
 
 static double slots_fill(const spill_cli_place_t *place)
 {
@@ -71,6 +71,14 @@ static const char *trimmed(const spill_cli_place_t *place)
     return place->end <= place->watermark ? ", all trimmed" : ", some trimmed";
 }
 
+/* Print the rest of a line. Where a terminal has no room for the collection, leave it out. */
+static void end_line(const char *line, const char *collection)
+{
+    size_t columns = BAR_COLUMN + BAR_CELLS + strlen(line) + strlen(" in ") + strlen(collection);
+    bool fits = !spill_cli_on_terminal() || columns <= (size_t)spill_cli_terminal_columns();
+    spill_cli_print("%s%s%s\n", line, fits ? " in " : "", fits ? collection : "");
+}
+
 void spill_cli_draw_place(const spill_cli_place_t *place)
 {
     char bound[24];
@@ -79,10 +87,12 @@ void spill_cli_draw_place(const spill_cli_place_t *place)
         strcpy(bound, spill_size_text(place->limits.bytes_max).text);
     spill_cli_print("  %-12s ", place->name);
     draw_bar(how_full(place));
-    spill_cli_print(" %3d %% of %-7s  [%" PRId64 "..%" PRId64 ")  %" PRId64 " %s, %s in %s%s\n",
-                    percent(how_full(place)), bound, place->first, place->end, place->elements,
-                    spill_cli_plural(place->elements, "element", "elements"),
-                    spill_size_text(place->bytes).text, place->collection, trimmed(place));
+    char *line = bson_strdup_printf(" %3d %% of %-7s  [%" PRId64 "..%" PRId64 ")  %s%s, %s",
+                                    percent(how_full(place)), bound, place->first, place->end,
+                                    spill_counted_text(place->elements, "element", "elements").text,
+                                    trimmed(place), spill_size_text(place->bytes).text);
+    end_line(line, place->collection);
+    bson_free(line);
 }
 
 void spill_cli_draw_top(const spill_cli_place_t *top, int64_t known)
@@ -112,6 +122,7 @@ void spill_cli_draw_stretch(const spill_cli_stretch_t *stretch)
         return;
     printf("  ... %s, %s, %s, %d to %d %% full\n",
            spill_counted_text(stretch->documents, "more page", "more pages").text,
-           spill_counted_text(stretch->elements, "element", "elements").text, spill_size_text(stretch->bytes).text,
-           percent(stretch->least_full), percent(stretch->most_full));
+           spill_counted_text(stretch->elements, "element", "elements").text,
+           spill_size_text(stretch->bytes).text, percent(stretch->least_full),
+           percent(stretch->most_full));
 }

@@ -318,19 +318,20 @@ static void print_costs(const spill_definition_t *definition, const spill_count_
         bool top_n = spill_schema_of(definition)->keeps_top_n;
         printf("append: the head, one operation%s; past %s or %" PRId64
                " bytes its %s elements are dropped\n",
-               top_n ? " (on a server a read and a write)" : "", elements_text(bounds->threshold).text,
-               bounds->head_bytes_max, top_n ? "lowest ranking" : "oldest");
+               top_n ? " (on a server a read and a write)" : "",
+               elements_text(bounds->threshold).text, bounds->head_bytes_max,
+               top_n ? "lowest ranking" : "oldest");
         puts("any page: the head, one document");
         return;
     }
     if (newest) {
         printf("append: the head, one operation; past %s or %" PRId64
                " bytes its oldest run spills into page %" PRId64 " (three operations)\n",
-               elements_text(bounds->threshold + bounds->page_capacity).text, bounds->head_bytes_max, count->pages);
+               elements_text(bounds->threshold + bounds->page_capacity).text,
+               bounds->head_bytes_max, count->pages);
         puts("newest page: the head, one document");
     } else if (count->pages == 0) {
-        printf("append: the head, one operation, until it holds %s or %" PRId64
-               " bytes\n",
+        printf("append: the head, one operation, until it holds %s or %" PRId64 " bytes\n",
                elements_text(bounds->threshold).text, bounds->head_bytes_max);
         puts("newest page: the head, one document");
     } else {

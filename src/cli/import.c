@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "cli/process.h"
 #include "util/error.h"
+#include "util/estimate.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -191,9 +192,9 @@ static spill_code_t import_file(spill_cli_session_t *session, spill_error_t *err
     if (run->code != SPILL_OK)
         return run->code;
     double seconds = spill_cli_progress_seconds(&progress);
-    if (!invocation->quiet && run->result.records > 0)
-        fprintf(stderr, "%.1f s, %.0f %s/s\n", seconds, (double)run->result.records / seconds,
-                counted(run, 2, false));
+    if (!invocation->quiet && run->result.records > 0 && seconds >= SPILL_CLI_LONG_S)
+        fprintf(stderr, "%s, %.0f %s/s\n", spill_duration_text(seconds).text,
+                (double)run->result.records / seconds, counted(run, 2, false));
     print_result(invocation, run);
     return SPILL_OK;
 }

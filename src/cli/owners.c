@@ -52,8 +52,10 @@ static spill_code_t list_owners(spill_cli_session_t *session, spill_error_t *err
     spill_cli_stop_on_interrupt(session->store);
     SPILL_TRY(spill_stats_owners(session->array, options->prefix, print_owner, &listing, error));
     if (spill_cli_interrupted())
-        return spill_fail(error, SPILL_CANCELLED, "interrupted after %" PRId64 " %s",
-                          listing.printed, spill_cli_plural(listing.printed, "owner", "owners"));
+        return spill_fail(error, SPILL_CANCELLED,
+                          "interrupted after %s: the same command starts again with the first "
+                          "owner; --prefix and --limit list a part",
+                          spill_counted_text(listing.printed, "owner", "owners").text);
     if (listing.printed == 0 && !session->invocation->json && !session->invocation->quiet)
         fputs(options->prefix ? "no owner begins with this text\n" : "there is no owner\n", stderr);
     return SPILL_OK;

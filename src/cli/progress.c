@@ -30,10 +30,12 @@ int spill_cli_terminal_columns(void)
 {
     enum { COLUMNS = 80 };
     struct winsize size = {0};
-    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : COLUMNS;
+    bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 ||
+                 ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
+    return known && size.ws_col > 0 ? size.ws_col : COLUMNS;
 }
 
-/* The columns of a character by its first byte. Those of three bytes or more may be wide. */
+/* The columns of a character by its first byte. A character of three bytes or more may be wide. */
 static int byte_columns(unsigned char byte)
 {
     if ((byte & 0xC0U) == 0x80U)

@@ -12,6 +12,9 @@
 
 #define SPILL_CLI_PROGRESS_TEXT 256
 
+/* Only work that took this long has a speed worth printing at its end. */
+#define SPILL_CLI_LONG_S 1.0
+
 typedef struct spill_cli_progress {
     char text[SPILL_CLI_PROGRESS_TEXT]; /* the latest, printed or not */
     bool quiet;
@@ -59,7 +62,7 @@ void spill_cli_progress_erase(void);
 /* Seconds since the start. */
 double spill_cli_progress_seconds(const spill_cli_progress_t *progress);
 
-/* The columns of stderr's terminal; 80 if the terminal does not know. */
+/* The columns of the terminal of stderr, or of stdout; 80 if there is none, or it does not know. */
 int spill_cli_terminal_columns(void);
 
 #endif

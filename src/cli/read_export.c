@@ -181,7 +181,7 @@ const spill_command_t spill_command_read = {
     .summary = "Read a page of elements, newest first",
     .text =
         "A line is the sequence number, a tab, and the element as relaxed Extended JSON; "
-        "with --json it is {\"seq\": n, \"element\": ...}. If elements remain, the "
+        "with --json it is {\"seq\": n, \"element\": ...}. On a terminal, if elements remain, the "
         "options that read the next page are printed on stderr: 'next: --limit 20 --before "
         "98'. A sequence number stays valid as a cursor while other clients append or remove.\n"
         "\n"
@@ -277,7 +277,7 @@ const spill_command_t spill_command_count = {
     .arguments_min = 3,
     .arguments_max = 3,
     .summary = "Count an owner's elements",
-    .text = "Prints one JSON document: \"count\" is exact at one moment during the call, "
+    .text = "\"count\" is exact at one moment during the call, "
             "\"head\" is how many elements are in the head document, \"pages\" how many page "
             "documents exist. An owner that does not exist is an error (exit code 3). For a "
             "layout with a summary, it also has the number of values, their sum and their "

@@ -8,6 +8,8 @@
 #include "tools/scan/document_source.h"
 #include "util/clock.h"
 #include "util/error.h"
+#include "util/estimate.h"
+#include "util/text.h"
 
 #include <string.h>
 
@@ -86,8 +88,9 @@ static spill_code_t run_scan(const spill_invocation_t *invocation,
     spill_code_t code = spill_scan(&options, result, error);
     spill_cli_progress_break(&progress);
     double seconds = spill_cli_progress_seconds(&progress);
-    if (code == SPILL_OK && !invocation->quiet && result->documents > 0)
-        fprintf(stderr, "%.1f s, %.0f MB/s\n", seconds, (double)result->bytes / 1e6 / seconds);
+    if (code == SPILL_OK && !invocation->quiet && seconds >= SPILL_CLI_LONG_S)
+        fprintf(stderr, "%s, %s/s\n", spill_duration_text(seconds).text,
+                spill_size_text((int64_t)((double)result->bytes / seconds)).text);
     return code;
 }
 

@@ -228,7 +228,7 @@ static void print_finding(const spill_scan_result_t *result, const spill_scan_fi
 static void print_path(const spill_scan_collection_t *collection, const spill_scan_path_t *path)
 {
     char *name = spill_visible_text(path->path);
-    printf("  %-28s %9" PRId64 " %7" PRId64 " %7" PRId64 " %7" PRId64 " %9s %5.1f %%\n", name,
+    printf("  %-26s %9" PRId64 " %7" PRId64 " %7" PRId64 " %7" PRId64 " %9s %5.1f %%\n", name,
            path->lengths.count, path->lengths.p50, path->lengths.p99, path->lengths.max,
            spill_size_text(mean_of(&path->elements)).text,
            per_cent(path->bytes, collection->bytes));
@@ -244,13 +244,13 @@ static void print_collection(const spill_scan_result_t *result,
            spill_counted_text(collection->documents, "document", "documents").text,
            spill_size_text(collection->bytes).text);
     if (collection->documents > 0)
-        printf("  document sizes: half %s or less, 99 %% %s, largest %s (%.1f %% of the limit)\n",
+        printf("  sizes: half %s or less, 99 %% %s, largest %s (%.1f %% of the limit)\n",
                spill_size_text(collection->sizes.p50).text,
                spill_size_text(collection->sizes.p99).text,
                spill_size_text(collection->sizes.max).text,
                per_cent(collection->sizes.max, result->limits.document_bytes));
     if (collection->path_count > 0)
-        printf("  %-28s %9s %7s %7s %7s %9s %7s\n", "array", "number", "p50", "p99", "longest",
+        printf("  %-26s %9s %7s %7s %7s %9s %7s\n", "array", "number", "p50", "p99", "longest",
                "element", "share");
     size_t shown = collection->path_count < PATHS_SHOWN ? collection->path_count : PATHS_SHOWN;
     for (size_t i = 0; i < shown; i++)

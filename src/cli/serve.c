@@ -62,18 +62,19 @@ const spill_command_t spill_command_serve = {
     .arguments_min = 1,
     .arguments_max = 1,
     .summary = "Serve a database to any MongoDB driver, with arrays past 16 MB",
-    .text = "URI is the server's: mongodb://HOST:PORT/DATABASE, @FILE or env:. Applications connect "
-            "to the gateway with the driver that they have. Collections of DATABASE with a "
-            "definition get their arrays served; everything else is relayed unchanged. Users log "
-            "in with their own names and passwords, and keep their rights.\n"
-            "\n"
-            "SIGTERM: stop listening, let commands end, end. SIGHUP: read certificates and "
-            "definitions again.\n"
-            "\n"
-            "Example:\n"
-            "  spillway serve mongodb://127.0.0.1:27017/shop --listen 127.0.0.1:27018\n"
-            "\n"
-            "Then connect the application to mongodb://127.0.0.1:27018/shop.",
+    .text =
+        "URI is the server's: mongodb://HOST:PORT/DATABASE, @FILE or env:. Applications connect "
+        "to the gateway with the driver that they have. Collections of DATABASE with a "
+        "definition get their arrays served; everything else is relayed unchanged. Users log "
+        "in with their own names and passwords, and keep their rights.\n"
+        "\n"
+        "SIGTERM: stop listening, let commands end, end. SIGHUP: read certificates and "
+        "definitions again.\n"
+        "\n"
+        "Example:\n"
+        "  spillway serve mongodb://127.0.0.1:27017/shop --listen 127.0.0.1:27018\n"
+        "\n"
+        "Then connect the application to mongodb://127.0.0.1:27018/shop.",
     .common = SPILL_COMMON_NO_JSON,
     .options = serve_options,
     .defaults = &serve_defaults,

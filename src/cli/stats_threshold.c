@@ -114,11 +114,11 @@ static spill_exit_t run_stats(const spill_invocation_t *invocation)
     return spill_cli_with_arrays(invocation, SPILL_CLI_READ, stats_of_array, NULL);
 }
 
-static const spill_option_t STATS_OPTIONS[] = {
-    {"limit", "N", SPILL_OPTION_NUMBER, offsetof(stats_options_t, limit),
-     "How many of the largest owners to list (10)"},
-    {"top", "limit", SPILL_OPTION_OLD_NAME, 0, NULL},
-    {0}};
+static const spill_option_t STATS_OPTIONS[] = {{"limit", "N", SPILL_OPTION_NUMBER,
+                                                offsetof(stats_options_t, limit),
+                                                "How many of the largest owners to list (10)"},
+                                               {"top", "limit", SPILL_OPTION_OLD_NAME, 0, NULL},
+                                               {0}};
 
 const spill_command_t spill_command_stats = {
     .name = "stats",

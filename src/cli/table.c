@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Words for fields and values whose names in JSON are older. */
+/* Words for fields and values that have older names in JSON. */
 static const char *word_for_people(const char *name)
 {
     static const struct {
         const char *name, *word;
-    } words[] = {{"anew", "copied again"},   {"before", "done before"}, {"brought", "caught up"},
-                 {"gone", "deleted"},        {"laid out", "reshaped"},  {"plain", "unmanaged"},
-                 {"taken", "adopted"},       {"toFail", "to skip"},     {"head", "in the head"},
+    } words[] = {{"anew", "copied again"}, {"before", "done before"}, {"brought", "caught up"},
+                 {"gone", "deleted"},      {"laid out", "reshaped"},  {"plain", "unmanaged"},
+                 {"taken", "adopted"},     {"toFail", "to skip"},     {"head", "in the head"},
                  {"verified", "compared"}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(words[i].name, name) == 0)

@@ -75,7 +75,7 @@ const spill_command_t spill_command_verify = {
     .summary = "Check every document against the invariants",
     .text = "Reads every document and checks bounds, order, sequence numbers and counts from the "
             "elements themselves. Findings are printed one per line with owner, page and the "
-            "number of the invariant; the summary comes last, as JSON. The exit code is 1 if there "
+            "number of the invariant; the summary comes last. The exit code is 1 if there "
             "are findings.\n"
             "\n"
             "If files of an embedded store are damaged, that is a finding about the store, and "
@@ -290,7 +290,7 @@ const spill_command_t spill_command_repair = {
     .text = "Completes removals and edits that were begun, seals without a page after them, pages "
             "that a trim did not empty, and unfinished drops. The next writer of an owner "
             "completes them too; repair is for owners without a writer. Findings are printed one "
-            "per line; the summary comes last, as JSON. Other programs may continue to write: "
+            "per line; the summary comes last. Other programs may continue to write: "
             "operations that they have in progress may be found and completed as well.\n"
             "\n"
             "Wrong sizes, statistics and counts are rebuilt from the elements, if everything else "
@@ -400,8 +400,7 @@ static spill_exit_t verify_restored(const spill_invocation_t *invocation, char *
     if (invocation->json)
         spill_cli_print_record(&summary_record, &total);
     else if (!invocation->quiet)
-        fprintf(stderr,
-                "restored to %s: %s, %s, %s\n", folder,
+        fprintf(stderr, "restored to %s: %s, %s, %s\n", folder,
                 spill_counted_text(total.owners, "owner", "owners").text,
                 spill_counted_text(total.elements, "element", "elements").text,
                 spill_counted_text(total.findings, "finding", "findings").text);

@@ -24,7 +24,7 @@ void spill_cli_walk_start(spill_cli_walk_t *walk, const spill_invocation_t *invo
                           spill_store_t *store, const char *done);
 
 /*
- * End the walks, whose result is `code`: erase the line. If Ctrl-C ended one, set a message with
+ * End the walks with the result `code`: erase the line. If Ctrl-C ended one, set a message with
  * the number of owners and with what the command's row says about continuing. Returns `code`.
  */
 spill_code_t spill_cli_walk_end(spill_cli_walk_t *walk, spill_store_t *store, spill_code_t code,

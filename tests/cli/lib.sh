@@ -124,6 +124,13 @@ has() {
     }
 }
 
+# plain_numbers FILE: no number has an exponent, and no count of one has a plural.
+plain_numbers() {
+    grep -oE '[0-9]e[+-][0-9]+ .{0,30}' "$1" >strange && fail "$1 has exponents: $(cat strange)"
+    sed 's/<[^>]*>//g' "$1" | grep -oE '(^|[^0-9.:,;#])1 (more )?(elements|documents|collections|owners|keys|arrays|pages|windows|indexes|problems|findings|records|days|bytes)\b' >strange &&
+        fail "$1 has a plural after one: $(cat strange)"
+}
+
 # is FILE TEXT: the file contains exactly the text.
 is() {
     [ "$(cat "$1")" = "$2" ] || {

@@ -52,7 +52,6 @@ same source "$target" new
 expect 0 append source new u1 '{"more": 1}'
 expect 0 copy source "$target"
 has out "\"before\":$elements,"
-has err "elements/s"
 same source "$target" new old
 clean "$target"
 counts "$target" old u2 0

@@ -8,6 +8,7 @@ source "$(dirname "$0")/report_pages.sh"
 limits=(--max-elements 1500 --document-limit 900KB --threads 1)
 make_documents
 expect 0 report feeds.ndjson "${limits[@]}" --quiet -o report.html
+plain_numbers report.html
 [ -s out ] && fail "it also printed: $(head -c 200 out)"
 python3 - report.html feeds <<'END' || fail "the page"
 import html.parser, re, sys

@@ -29,6 +29,30 @@ static void sizes_have_three_digits(void **context)
         assert_string_equal(spill_size_text(cases[i].bytes).text, cases[i].text);
 }
 
+static void numbers_have_three_digits_and_no_exponent(void **context)
+{
+    (void)context;
+    static const struct {
+        double number;
+        const char *text;
+    } cases[] = {{0, "0"},         {1, "1"},       {1.5, "1.5"},     {17.84, "17.8"},
+                 {99.94, "99.9"},  {99.96, "100"}, {144.4, "144"},   {1437.3, "1437"},
+                 {999.7, "1000"},  {2e9, "2000000000"}, {0.0144, "0.0144"}, {-3.25, "-3.25"},
+                 {0.00001, "0.00001"}, {1e-9, "0"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_string_equal(spill_number_text(cases[i].number).text, cases[i].text);
+}
+
+static void a_count_of_one_has_a_singular(void **context)
+{
+    (void)context;
+    assert_string_equal(spill_counted_text(1, "element", "elements").text, "1 element");
+    assert_string_equal(spill_counted_text(0, "element", "elements").text, "0 elements");
+    assert_string_equal(spill_counted_text(INT64_MIN, "index", "indexes").text,
+                        "-9223372036854775808 indexes");
+    assert_string_equal(spill_plural(2, "key", "keys"), "keys");
+}
+
 static void arguments_of_a_shell_are_quoted(void **context)
 {
     (void)context;
@@ -217,6 +241,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_have_three_digits),
+        cmocka_unit_test(numbers_have_three_digits_and_no_exponent),
+        cmocka_unit_test(a_count_of_one_has_a_singular),
         cmocka_unit_test(arguments_of_a_shell_are_quoted),
         cmocka_unit_test(days_are_in_utc),
         cmocka_unit_test(names_show_every_character),

@@ -227,9 +227,9 @@ static void put_array(const spill_report_t *report, const spill_scan_finding_t *
                 spill_count_text((double)path->set_arrays).text);
     if (path->growth_forecast.elapsed_ms > 0)
         fprintf(to, " %+" PRId64 " %s come in %s days.", path->growth_forecast.added,
-                path->map ? spill_plural(path->growth_forecast.added, "key has", "keys have")
-                          : spill_plural(path->growth_forecast.added, "element has",
-                                         "elements have"),
+                path->map
+                    ? spill_plural(path->growth_forecast.added, "key has", "keys have")
+                    : spill_plural(path->growth_forecast.added, "element has", "elements have"),
                 spill_number_text((double)path->growth_forecast.elapsed_ms / 86400e3).text);
     fputs("</p>\n", to);
 }
