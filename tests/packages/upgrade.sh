@@ -29,21 +29,21 @@ files() {
 open_store() {
     local preset count
     tar --extract --zstd --file "$tests/stores/$1.tar.zst" --directory "$root/srv"
-    rm -rf "$root/srv/$1"
-    mv "$root/srv/store" "$root/srv/$1"
-    logged "${in_root[@]}" spillway verify /srv/$1
+    rm -rf "$root"/srv/$1""
+    mv "$root/srv/store" "$root"/srv/$1""
+    logged "${in_root[@]}" spillway verify "/srv/$1"
     for preset in feed-recent feed; do
-        "${in_root[@]}" spillway export /srv/$1 "$preset" >"$work/exported"
+        "${in_root[@]}" spillway export "/srv/$1" "$preset" >"$work/exported"
         same "$1, $preset: elements" 63 "$(wc -l <"$work/exported")" # 6, and 61 - 1 removed - 3 trimmed
         grep -q '"seq":30,"element":{.*"edited" }' "$work/exported" || fail "$1, $preset: the edit is lost"
         ! grep -qE '"owner":"long","seq":(0|1|2|40),' "$work/exported" ||
             fail "$1, $preset: a removed element is back"
-        logged "${in_root[@]}" spillway append /srv/$1 "$preset" long '{"n": 61}'
-        count=$("${in_root[@]}" spillway count /srv/$1 "$preset" long --json |
+        logged "${in_root[@]}" spillway append "/srv/$1" "$preset" long '{"n": 61}'
+        count=$("${in_root[@]}" spillway count "/srv/$1" "$preset" long --json |
             sed -n 's/.*"count" *: *\([0-9]*\).*/\1/p')
         same "$1, $preset: elements of long after an append" 58 "$count"
     done
-    logged "${in_root[@]}" spillway verify /srv/$1
+    logged "${in_root[@]}" spillway verify "/srv/$1"
 }
 
 fresh_root root
