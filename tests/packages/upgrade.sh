@@ -29,8 +29,8 @@ files() {
 open_store() {
     local preset count
     tar --extract --zstd --file "$tests/stores/$1.tar.zst" --directory "$root/srv"
-    rm -rf "$root"/srv/$1""
-    mv "$root/srv/store" "$root"/srv/$1""
+    rm -rf "$root/srv/$1"
+    mv "$root/srv/store" "$root/srv/$1"
     logged "${in_root[@]}" spillway verify "/srv/$1"
     for preset in feed-recent feed; do
         "${in_root[@]}" spillway export "/srv/$1" "$preset" >"$work/exported"
