@@ -85,7 +85,7 @@ logged "${in_root[@]}" sh -euc 'export DEBIAN_FRONTEND=noninteractive
 same "the administrator's file" "mongodb://127.0.0.1/shop" "$(<"$root/etc/spillway/serve.uri")"
 # shellcheck disable=SC2016 # sh and dpkg-query expand it
 logged "${in_root[@]}" sh -euc 'export DEBIAN_FRONTEND=noninteractive
-    left=$(dpkg-query -W -f "${Package} " spillway "libspillway*" 2>/dev/null || true)
+    left=$(dpkg-query -W -f "\${Package} " spillway "libspillway*" 2>/dev/null || true)
     [ -z "$left" ] || dpkg --purge $left
     apt-get -qq -y autoremove --purge'
 rm -r "$root/etc/spillway"
