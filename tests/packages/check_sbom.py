@@ -38,9 +38,12 @@ for package in packages.values():
         digest = hashlib.sha256((dist / package["name"]).read_bytes()).hexdigest()
         assert package["checksums"][0]["checksumValue"] == digest, package["name"]
 
-text = status.read_text(encoding="utf-8")
-installed = set(re.findall(r"^Package: (\S+)\nStatus: \S+ \S+ installed\n(?:.+\n)*?Version: (\S+)$",
-                           text, re.MULTILINE))
+installed = set()
+for paragraph in status.read_text(encoding="utf-8").split("\n\n"):
+    if re.search(r"^Status: \S+ \S+ installed$", paragraph, re.MULTILINE):
+        installed.add(tuple(re.search(rf"^{field}: (\S+)$", paragraph, re.MULTILINE)[1]
+                            for field in ("Package", "Version")))
+assert len(installed) > 80, installed
 (image,) = (name for name in released if name.endswith(".tar"))
 assert contents[image] == installed, contents[image] ^ installed
 for library in ("libmongoc-1.0-0", "librocksdb7.8", "libbson-1.0-0"):

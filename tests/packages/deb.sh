@@ -11,16 +11,16 @@ echo "lintian has no errors and no warnings"
 fresh_root root
 root=$work/root
 in_root=("$packages/in_root" "$root")
-cp "$tests/store_commands" "$root/root"
+cp "$tests/store_commands" "$root/srv"
 
 began=$SECONDS
 install "$root" ./spillway_*.deb
-answer=$("${in_root[@]}" sh /root/store_commands /root/feeds)
+answer=$("${in_root[@]}" sh /srv/store_commands /srv/feeds)
 same "the newest element" '25	{ "n" : 26 }' "$answer"
 echo "from a fresh root by the package to the first answer: $((SECONDS - began)) s, downloads included"
 
 same "the version" "spillway $version" "$("${in_root[@]}" spillway --version)"
-answer=$("${in_root[@]}" sh /root/store_commands "${SPILLWAY_TEST_URI%/}/packages_deb_$$")
+answer=$("${in_root[@]}" sh /srv/store_commands "${SPILLWAY_TEST_URI%/}/packages_deb_$$")
 same "the newest element on a server" '25	{ "n" : 26 }' "$answer"
 logged "${in_root[@]}" spillway serve "${SPILLWAY_TEST_URI%/}/packages_deb_$$" --check
 for file in usr/share/man/man1/spillway.1.gz usr/share/bash-completion/completions/spillway; do
@@ -35,12 +35,12 @@ done
 echo "the program, its server store, the gateway, the manual and the units are installed"
 
 install "$root" ./libspillway*.deb gcc libc6-dev pkg-config
-cp "$source_folder/examples/consumer/consumer.c" "$root/root"
+cp "$source_folder/examples/consumer/consumer.c" "$root/srv"
 # shellcheck disable=SC2016 # sh expands it
-logged "${in_root[@]}" sh -euc 'cd /root
+logged "${in_root[@]}" sh -euc 'cd /srv
     cc -std=c17 consumer.c -o consumer $(pkg-config --cflags --libs spillway)
     ./consumer'
-cat >"$root/root/server.c" <<'CODE'
+cat >"$root/srv/server.c" <<'CODE'
 #include <spillway/spillway.h>
 
 #include <stdio.h>
@@ -59,7 +59,7 @@ int main(int argc, char **argv)
 }
 CODE
 # shellcheck disable=SC2016 # sh expands it
-logged "${in_root[@]}" sh -euc 'cd /root
+logged "${in_root[@]}" sh -euc 'cd /srv
     cc -std=c17 server.c -o server $(pkg-config --cflags --libs spillway)
     ./server "$1"' server "${SPILLWAY_TEST_URI%/}/packages_deb_$$"
 echo "a C program is built with pkg-config, and opens an embedded store and a server"

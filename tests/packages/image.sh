@@ -20,11 +20,11 @@ own_groups() {
     unshare --mount bash -c 'mount -t cgroup2 none /sys/fs/cgroup && exec "$@"' own_groups "$@"
 }
 
-# write_config ARGUMENT...: the container's configuration, for a run with these arguments: no
+# write_config ARGUMENT...: the container's configuration, for a run with these arguments (lines): no
 # rights, no network of its own, a root that cannot be written, and /data.
 write_config() {
     local words
-    words=$(printf '%s\0' "$@" | jq --raw-input --slurp 'split("\u0000")[:-1]')
+    words=$(printf '%s\n' "$@" | jq --raw-input . | jq --slurp .)
     jq --argjson words "$words" '.process.args = ["/usr/bin/spillway"] + $words
         | .process.terminal = false
         | .process.noNewPrivileges = true
@@ -122,7 +122,7 @@ health() {
         ;;
     with_chroot)
         process=$(pgrep --newest --full -- "--listen 127.0.0.1:$port ")
-        nsenter --target "$process" --pid --mount --root env "SPILLWAY_METRICS_PORT=$1" "${check[@]}"
+        nsenter --target "$process" --pid --mount --root --wd env "SPILLWAY_METRICS_PORT=$1" "${check[@]}"
         ;;
     esac
 }

@@ -19,7 +19,7 @@ earlier() {
 
 # Every path of the root, except what apt, dpkg and programs write while they work.
 files() {
-    (cd "$root" && find . -xdev \( -path ./proc -o -path ./dev -o -path ./root -o -path ./packages \
+    (cd "$root" && find . -xdev \( -path ./proc -o -path ./dev -o -path ./srv -o -path ./packages \
         -o -path ./tmp -o -path ./var/cache -o -path ./var/log -o -path ./var/lib/apt \
         -o -path ./var/lib/dpkg -o -path ./etc/ld.so.cache -o -path ./etc/resolv.conf -o -path ./etc/hosts \) \
         -prune -o -print | sort)
@@ -28,22 +28,22 @@ files() {
 # open_store NAME: the store of version 0.1 has all its elements, and accepts another one.
 open_store() {
     local preset count
-    tar --extract --zstd --file "$tests/stores/$1.tar.zst" --directory "$root/root"
-    rm -rf "$root/root/$1"
-    mv "$root/root/store" "$root/root/$1"
-    logged "${in_root[@]}" spillway verify "/root/$1"
+    tar --extract --zstd --file "$tests/stores/$1.tar.zst" --directory "$root/srv"
+    rm -rf "$root/srv/$1"
+    mv "$root/srv/store" "$root/srv/$1"
+    logged "${in_root[@]}" spillway verify "/srv/$1"
     for preset in feed-recent feed; do
-        "${in_root[@]}" spillway export "/root/$1" "$preset" >"$work/exported"
+        "${in_root[@]}" spillway export "/srv/$1" "$preset" >"$work/exported"
         same "$1, $preset: elements" 63 "$(wc -l <"$work/exported")" # 6, and 61 - 1 removed - 3 trimmed
         grep -q '"seq":30,"element":{.*"edited" }' "$work/exported" || fail "$1, $preset: the edit is lost"
         ! grep -qE '"owner":"long","seq":(0|1|2|40),' "$work/exported" ||
             fail "$1, $preset: a removed element is back"
-        logged "${in_root[@]}" spillway append "/root/$1" "$preset" long '{"n": 61}'
-        count=$("${in_root[@]}" spillway count "/root/$1" "$preset" long --json |
+        logged "${in_root[@]}" spillway append "/srv/$1" "$preset" long '{"n": 61}'
+        count=$("${in_root[@]}" spillway count "/srv/$1" "$preset" long --json |
             sed -n 's/.*"count" *: *\([0-9]*\).*/\1/p')
         same "$1, $preset: elements of long after an append" 58 "$count"
     done
-    logged "${in_root[@]}" spillway verify "/root/$1"
+    logged "${in_root[@]}" spillway verify "/srv/$1"
 }
 
 fresh_root root
@@ -61,8 +61,8 @@ SPILLWAY_DIST=$work/earlier install "$root" ./*.deb
 [ -e "$root/usr/share/spillway/spillway-earlier" ] || fail "the earlier version is not installed"
 mkdir -p "$root/etc/spillway"
 echo "mongodb://127.0.0.1/shop" >"$root/etc/spillway/serve.uri"
-cp "$tests/store_commands" "$root/root"
-logged "${in_root[@]}" sh /root/store_commands /root/feeds
+cp "$tests/store_commands" "$root/srv"
+logged "${in_root[@]}" sh /srv/store_commands /srv/feeds
 
 install "$root" ./*.deb
 # shellcheck disable=SC2016 # dpkg-query replaces the name
@@ -71,8 +71,8 @@ installed=$("${in_root[@]}" dpkg-query -W -f '${db:Status-Abbrev}${Version}\n' \
 same "the installed versions" "ii $version" "$installed"
 [ -z "$(find "$root/usr" -name spillway-earlier)" ] || fail "files of the earlier version are left"
 same "the administrator's file" "mongodb://127.0.0.1/shop" "$(<"$root/etc/spillway/serve.uri")"
-logged "${in_root[@]}" spillway append /root/feeds feed ada '{"n": 27}'
-logged "${in_root[@]}" spillway verify /root/feeds
+logged "${in_root[@]}" spillway append /srv/feeds feed ada '{"n": 27}'
+logged "${in_root[@]}" spillway verify /srv/feeds
 echo "upgraded in place from $before to $version"
 
 open_store first
@@ -85,7 +85,7 @@ logged "${in_root[@]}" sh -euc 'export DEBIAN_FRONTEND=noninteractive
 same "the administrator's file" "mongodb://127.0.0.1/shop" "$(<"$root/etc/spillway/serve.uri")"
 # shellcheck disable=SC2016 # sh and dpkg-query expand it
 logged "${in_root[@]}" sh -euc 'export DEBIAN_FRONTEND=noninteractive
-    left=$(dpkg-query -W -f "${Package} " spillway "libspillway*" 2>/dev/null || true)
+    left=$(dpkg-query -W -f "\${Package} " spillway "libspillway*" 2>/dev/null || true)
     [ -z "$left" ] || dpkg --purge $left
     apt-get -qq -y autoremove --purge'
 rm -r "$root/etc/spillway"
