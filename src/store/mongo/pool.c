@@ -52,8 +52,8 @@ static spill_code_t check_uri(const mongoc_uri_t *uri, const char *database, spi
 }
 
 /*
- * Version 1 of the error API hides that an error is the server's. No function tells which version a
- * client has, so send a command that no server knows.
+ * Version 1 of the error API hides that an error is the server's. No function returns the version of
+ * a client, so send a command that no server knows.
  */
 static spill_code_t check_error_api(spill_mongo_t *store, spill_error_t *error)
 {
