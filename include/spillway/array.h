@@ -496,7 +496,7 @@ SPILL_API spill_code_t spill_array_count(spill_array_t *array, const spill_value
  *         fits), SPILL_INVALID (`seq` is below 0; a malformed element), SPILL_CONFLICT (every race
  *         was lost), SPILL_UNKNOWN (the edit may be repeated), SPILL_TIMED_OUT, SPILL_IO,
  *         SPILL_READ_ONLY
- * \cost two store operations; layouts reference and subset: up to five
+ * \cost two store operations in the head, four in a page; referenced elements: six
  * \threads any number at once
  */
 SPILL_API spill_code_t spill_array_edit(spill_array_t *array, const spill_value_t *owner,

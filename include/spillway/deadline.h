@@ -59,7 +59,7 @@ typedef struct spill_deadline {
  * \return the deadline that the thread had, for spill_deadline_end()
  * \errors none
  * \cost reads a clock. Under a deadline each store operation is handed to another thread, which
- *       costs some 20 microseconds, and appends of several threads to one owner are not joined.
+ *       costs some 25 microseconds, and appends of several threads to one owner are not joined.
  * \threads any; a deadline applies to the calling thread only
  */
 SPILL_API spill_deadline_t spill_deadline_begin(int64_t timeout_ms);

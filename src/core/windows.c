@@ -25,8 +25,9 @@ spill_code_t spill_each_window(spill_array_t *array, const spill_value_t *owner,
 {
     bool stop = false;
     const spill_item_t *item;
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t key = SPILL_BUFFER_INIT;
     SPILL_TRY(spill_array_check_layout(array, true, "there are no windows", error));
-    SPILL_TRY(spill_owner_check(owner, error));
+    SPILL_TRY(spill_owner_key(owner, &key, error)); /* can the value be an owner? */
     int order = range->from && range->to ? strcmp(range->from, range->to) : -1;
     if (order > 0)
         return SPILL_OK;

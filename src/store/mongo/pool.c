@@ -52,8 +52,8 @@ static spill_code_t check_uri(const mongoc_uri_t *uri, const char *database, spi
 }
 
 /*
- * Version 1 of the error API hides that an error is the server's. No function tells which version a
- * client has, so send a command that no server knows.
+ * Version 1 of the error API hides that an error is the server's. No function returns the version of
+ * a client, so send a command that no server knows.
  */
 static spill_code_t check_error_api(spill_mongo_t *store, spill_error_t *error)
 {
@@ -75,25 +75,28 @@ static spill_code_t check_error_api(spill_mongo_t *store, spill_error_t *error)
         "MONGOC_ERROR_API_VERSION_2) before its first client");
 }
 
-/* Make a store of the pool's settings. */
-static spill_code_t make_store(mongoc_client_pool_t *pool, const char *database,
-                               const spill_store_options_t *options, spill_mongo_t **store,
-                               spill_error_t *error)
+/* Make a store of the pool's settings. NULL: *code is the error. */
+static spill_mongo_t *make_store(mongoc_client_pool_t *pool, const char *database,
+                                 const spill_store_options_t *options, spill_code_t *code,
+                                 spill_error_t *error)
 {
+    spill_mongo_t *store = NULL;
     mongoc_client_t *client = mongoc_client_pool_pop(pool);
-    if (!client) /* the time to wait for one has passed */
-        return spill_fail(error, SPILL_INVALID, "the pool has no client to spare");
+    if (!client) { /* the time to wait for one has passed */
+        *code = spill_fail(error, SPILL_INVALID, "the pool has no client to spare");
+        return NULL;
+    }
     const mongoc_uri_t *uri = mongoc_client_get_uri(client);
     const char *name = database ? database : mongoc_uri_get_database(uri);
-    spill_code_t code = check_uri(uri, name, error);
-    if (code == SPILL_OK) {
-        *store = spill_mongo_make_store(uri, name, options);
-        (*store)->pool = pool;
-        (*store)->is_borrowed = true;
-        fill_concerns(uri, &(*store)->concerns);
+    *code = check_uri(uri, name, error);
+    if (*code == SPILL_OK) {
+        store = spill_mongo_make_store(uri, name, options);
+        store->pool = pool;
+        store->is_borrowed = true;
+        fill_concerns(uri, &store->concerns);
     }
     mongoc_client_pool_push(pool, client);
-    return code;
+    return store;
 }
 
 spill_code_t spill_store_open_pool(mongoc_client_pool_t *pool, const char *database,
@@ -111,9 +114,11 @@ spill_code_t spill_store_open_pool(mongoc_client_pool_t *pool, const char *datab
         return spill_fail(error, SPILL_INVALID,
                           "count_bytes needs a pool of the store's own: open the store by its URI");
     SPILL_TRY(spill_driver_load(error));
-    spill_mongo_t *mongo = NULL;
-    SPILL_TRY(make_store(pool, database, options, &mongo, error));
-    spill_code_t code = spill_mongo_check(mongo, error);
+    spill_code_t code;
+    spill_mongo_t *mongo = make_store(pool, database, options, &code, error);
+    if (!mongo)
+        return code;
+    code = spill_mongo_check(mongo, error);
     if (code == SPILL_OK)
         code = check_error_api(mongo, error);
     if (code == SPILL_OK)
