@@ -144,61 +144,43 @@ static const char *text_or_empty(const char *text)
     return text ? text : "";
 }
 
-/* Append " OPTION TEXT", unless the text is empty. */
-static void append_option(bson_string_t *options, const char *option, const char *text)
-{
-    if (text[0] != '\0')
-        bson_string_append_printf(options, " %s %s", option, text);
-}
-
-/* The options that must not change between the runs of an import; free them with bson_free. */
-static char *bound_options(const spill_import_checkpoint_t *checkpoint)
-{
-    bson_string_t *options = bson_string_new("");
-    append_option(options, "--owner", checkpoint->owner);
-    if (checkpoint->owner[0] == '\0')
-        bson_string_append(options, "out --owner");
-    bson_string_append(options, checkpoint->new_numbers ? " --new-numbers" : "");
-    append_option(options, "--id", checkpoint->id);
-    append_option(options, "--elements", checkpoint->elements);
-    append_option(options, "--entries-as", checkpoint->entries_as);
-    append_option(options, "--owner-inner", checkpoint->inner);
-    append_option(options, "--collection", checkpoint->collection);
-    bson_string_append(options, checkpoint->fields ? " --fields" : "");
-    bson_string_append(options, checkpoint->strings ? " --strings" : "");
-    return bson_string_free(options, false);
-}
-
-static void put_options(const import_t *import, spill_import_checkpoint_t *checkpoint)
+static spill_import_given_t given_options(const import_t *import)
 {
     const spill_import_options_t *options = import->options;
-    checkpoint->owner = text_or_empty(options->owner);
-    checkpoint->new_numbers = options->new_numbers;
-    checkpoint->id = text_or_empty(options->id);
-    checkpoint->strings = options->strings;
-    checkpoint->elements = text_or_empty(options->elements);
-    checkpoint->entries_as = text_or_empty(options->entries_as);
-    checkpoint->inner = text_or_empty(options->owner_inner);
-    checkpoint->collection = import->documents.archive ? import->documents.collection : "";
-    checkpoint->fields = options->fields;
+    return (spill_import_given_t){
+        .owner = text_or_empty(options->owner),
+        .new_numbers = options->new_numbers,
+        .id = text_or_empty(options->id),
+        .strings = options->strings,
+        .elements = text_or_empty(options->elements),
+        .entries_as = text_or_empty(options->entries_as),
+        .inner = text_or_empty(options->owner_inner),
+        .collection = import->documents.archive ? import->documents.collection : "",
+        .fields = options->fields,
+    };
 }
 
 static spill_code_t check_options(const import_t *import, spill_error_t *error)
 {
-    spill_import_checkpoint_t given = {0};
-    put_options(import, &given);
-    char *begun = bound_options(&import->checkpoint);
-    char *now = bound_options(&given);
-    spill_code_t code =
-        strcmp(begun, now) == 0
-            ? SPILL_OK
-            : spill_fail(error, SPILL_REFUSED,
-                         "the import of %s was begun with%s: continue with these options, name it "
-                         "differently with --as, or start over with --again",
-                         import->source, begun);
-    bson_free(begun);
-    bson_free(now);
-    return code;
+    const spill_import_checkpoint_t *checkpoint = &import->checkpoint;
+    const spill_import_given_t now = given_options(import);
+    if (spill_import_given_equal(&checkpoint->given, &now))
+        return SPILL_OK;
+    bson_string_t *begun = bson_string_new(checkpoint->given.owner[0] == '\0' ? "out --owner" : "");
+    spill_import_given_append(&checkpoint->given, false, begun);
+    if (checkpoint->finished)
+        spill_fail(error, SPILL_REFUSED,
+                   "%s was imported with%s, and not with the options given now: to import what is "
+                   "new in it, give those; name another import with --as, or import all of it "
+                   "again with --again",
+                   import->source, begun->str);
+    else
+        spill_fail(error, SPILL_REFUSED,
+                   "the import of %s was begun with%s: continue with these options, name it "
+                   "differently with --as, or start over with --again",
+                   import->source, begun->str);
+    bson_string_free(begun, true);
+    return SPILL_REFUSED;
 }
 
 /* Check that the options and bounds are those of the import that the checkpoint describes. */
@@ -230,7 +212,7 @@ static void init_checkpoint(import_t *import)
     checkpoint->definition = import->definition->name;
     checkpoint->source = import->source;
     checkpoint->format = options->format ? options->format : "";
-    put_options(import, checkpoint);
+    checkpoint->given = given_options(import);
 }
 
 /* Load the checkpoint and set the position from which the parser continues. */

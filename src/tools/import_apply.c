@@ -46,16 +46,16 @@ static const spill_field_t checkpoint_fields[] = {
     STORED(TEXT, definition, "definition"),
     STORED(TEXT, source, "source"),
     STORED(TEXT, format, "format"),
-    STORED(TEXT, owner, "owner"),
-    STORED(TEXT, id, "id"),
-    STORED(BOOL, strings, "strings"),
-    SPARSE(TEXT, elements, "elements"),
-    SPARSE(TEXT, entries_as, "entriesAs"),
-    SPARSE(TEXT, inner, "ownerInner"),
-    SPARSE(TEXT, collection, "collection"),
-    SPARSE(BOOL, fields, "fields"),
+    STORED(TEXT, given.owner, "owner"),
+    STORED(TEXT, given.id, "id"),
+    STORED(BOOL, given.strings, "strings"),
+    SPARSE(TEXT, given.elements, "elements"),
+    SPARSE(TEXT, given.entries_as, "entriesAs"),
+    SPARSE(TEXT, given.inner, "ownerInner"),
+    SPARSE(TEXT, given.collection, "collection"),
+    SPARSE(BOOL, given.fields, "fields"),
     SPARSE(INT64, lines, "lines"),
-    SPARSE(BOOL, new_numbers, "newNumbers"),
+    SPARSE(BOOL, given.new_numbers, "newNumbers"),
     STORED(INT64, run, "run"),
     STORED(INT64, chunk, "chunk"),
     OFFSET(offset, "offset"),
@@ -90,8 +90,7 @@ static void encode(const spill_import_checkpoint_t *checkpoint, bson_t *document
 static spill_code_t decode(const bson_t *document, spill_import_checkpoint_t *checkpoint,
                            spill_error_t *error)
 {
-    stored_checkpoint_t stored = {
-        .checkpoint = {.elements = "", .entries_as = "", .inner = "", .collection = ""}};
+    stored_checkpoint_t stored = {.checkpoint = {.given = spill_import_given_none()}};
     SPILL_TRY(spill_record_read(&checkpoint_record, document, &stored, error));
     uint32_t size = stored.bases.size_bytes;
     *checkpoint = stored.checkpoint;

@@ -8,6 +8,7 @@
 #include "tools/import_documents.h"
 #include "tools/import_elements.h"
 #include "tools/import_export_lines.h"
+#include "tools/import_given.h"
 #include "tools/import_records.h"
 #include "util/buffer.h"
 
@@ -296,13 +297,8 @@ typedef struct spill_import_checkpoint {
     const char *definition;
     const char *source;
     const char *format;
-    const char *owner; /* "" for an export */
-    const char *id;    /* "" for none */
-    bool strings;
+    spill_import_given_t given;
     int64_t lines; /* spill_export_lines_t */
-    bool new_numbers;
-    const char *elements, *entries_as, *inner, *collection; /* "" for none */
-    bool fields;
 
     /* The chunk. `bases` has an entry for each owner, in the order of their first records. */
     int64_t run; /* raised by each import from the start */

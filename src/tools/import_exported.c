@@ -236,7 +236,7 @@ spill_code_t spill_exported_read(const spill_definition_t *definition, spill_exp
         SPILL_TRY(read_numbers(&bookkeeping, exported, error));
     if (exported->is_head && !schema->has_windows)
         SPILL_TRY(check_counts(definition, &document, error));
-    /* Only a head that keeps the oldest elements counts those of its document and pages so far. */
+    /* Only a head that keeps the oldest elements has this count. */
     bool newest = numbered ? !bson_has_field(&bookkeeping, "total") : schema->appends_to_head;
     exported->is_newest = exported->is_head && !schema->has_windows && newest;
     return find_elements(definition, &document, numbered ? &bookkeeping : NULL, exported, error);

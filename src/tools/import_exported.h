@@ -15,14 +15,14 @@ typedef struct spill_exported {
     spill_value_t owner;
     const char *window; /* layout bucket; else NULL */
     bool is_head;
-    bool is_newest;         /* a head whose elements are newer than those of the pages behind it */
+    bool is_newest;         /* a head that keeps the newest elements; its pages follow it */
     spill_value_t elements; /* an array; no data: none */
     spill_value_t element;  /* the only element of a document; no data: none */
     bson_t memory;          /* of the element */
 
     int64_t watermark;      /* a head: lower numbers of it and its pages were trimmed */
     int64_t next;           /* number of the next element; -1: the documents have no numbers */
-    spill_fields_t deleted; /* the numbers that have no element any more, ascending */
+    spill_fields_t deleted; /* the numbers of removed elements, ascending */
     bool gaps;              /* these are pairs: first, length */
     int64_t deleted_first, deleted_end;
 } spill_exported_t;

@@ -4,6 +4,7 @@
 #include "bson/record.h"
 #include "store/job.h"
 #include "store/listing.h"
+#include "tools/import_given.h"
 #include "util/error.h"
 #include "util/text.h"
 
@@ -22,9 +23,9 @@ const char *spill_status_kind_name(spill_status_kind_t kind)
 /* The fields of all kinds that a person wants to know. An entry lacks those of other kinds. */
 typedef struct entry {
     const char *definition, *original, *as, *phase;
-    const char *source, *format, *owner, *id;
-    const char *elements, *entries_as, *inner, *collection;
-    bool undoing, emptied, applied, finished, strings, fields, new_numbers;
+    const char *source, *format;
+    spill_import_given_t given;
+    bool undoing, emptied, applied, finished;
     bool is_import; /* it has an offset in its source */
     int64_t records, before;
     int64_t saved_ms;
@@ -38,19 +39,19 @@ static const spill_field_t entry_fields[] = {FIELD(TEXT, definition, "definition
                                              FIELD(TEXT, phase, "phase"),
                                              FIELD(TEXT, source, "source"),
                                              FIELD(TEXT, format, "format"),
-                                             FIELD(TEXT, owner, "owner"),
-                                             FIELD(TEXT, id, "id"),
-                                             FIELD(TEXT, elements, "elements"),
-                                             FIELD(TEXT, entries_as, "entriesAs"),
-                                             FIELD(TEXT, inner, "ownerInner"),
-                                             FIELD(TEXT, collection, "collection"),
+                                             FIELD(TEXT, given.owner, "owner"),
+                                             FIELD(TEXT, given.id, "id"),
+                                             FIELD(TEXT, given.elements, "elements"),
+                                             FIELD(TEXT, given.entries_as, "entriesAs"),
+                                             FIELD(TEXT, given.inner, "ownerInner"),
+                                             FIELD(TEXT, given.collection, "collection"),
                                              FIELD(BOOL, undoing, "undoing"),
                                              FIELD(BOOL, emptied, "emptied"),
                                              FIELD(BOOL, applied, "applied"),
                                              FIELD(BOOL, finished, "finished"),
-                                             FIELD(BOOL, strings, "strings"),
-                                             FIELD(BOOL, fields, "fields"),
-                                             FIELD(BOOL, new_numbers, "newNumbers"),
+                                             FIELD(BOOL, given.strings, "strings"),
+                                             FIELD(BOOL, given.fields, "fields"),
+                                             FIELD(BOOL, given.new_numbers, "newNumbers"),
                                              FIELD(NUMBER, records, "records"),
                                              FIELD(NUMBER, before, "before"),
                                              FIELD(DATE, saved_ms, SPILL_JOB_SAVED)};
@@ -65,12 +66,7 @@ static entry_t read_entry(const bson_t *document)
                      .phase = "",
                      .source = "",
                      .format = "",
-                     .owner = "",
-                     .id = "",
-                     .elements = "",
-                     .entries_as = "",
-                     .inner = "",
-                     .collection = "",
+                     .given = spill_import_given_none(),
                      .is_import = bson_has_field(document, "endOffset"),
                      .saved_ms = SPILL_DATE_UNKNOWN};
     spill_record_read(&entry_record, document, &entry, NULL); /* whatever is wrong stays as above */
@@ -144,13 +140,6 @@ static void describe_consolidation(const char *shown, const entry_t *entry, desc
         bson_strdup_printf("spillway consolidate %s PLAN --only %s --execute", shown, into);
 }
 
-/* Append an option with its text, unless the text is empty. */
-static void append_option(bson_string_t *command, const char *option, const char *text)
-{
-    if (text[0] != '\0')
-        append_word(command, option, text);
-}
-
 /*
  * An import is named after its file's absolute path, or by --as. A name by --as that begins with a
  * slash is taken for a path: the command then lacks FILE --as.
@@ -161,25 +150,16 @@ static void describe_import(const char *shown, const entry_t *entry, described_t
     int64_t records = entry->before + (entry->applied ? entry->records : 0);
     job->kind = SPILL_STATUS_IMPORT;
     job->unfinished = !entry->finished;
-    job->state = bson_strdup_printf("%" PRId64 " %s of %s have been imported so far", records,
-                                    entry->elements[0] != '\0' ? "elements" : "records", source);
+    job->state =
+        bson_strdup_printf("%" PRId64 " %s of %s have been imported so far", records,
+                           entry->given.elements[0] != '\0' ? "elements" : "records", source);
     bson_string_t *finish = bson_string_new("");
     SPILL_SCOPED(free_text) char *name = spill_shell_word(definition);
     bson_string_append_printf(finish, "spillway import %s %s", shown, name);
     append_word(finish, source[0] == '/' ? "" : "FILE --as ", source);
-    append_option(finish, "--format ", entry->format);
-    append_option(finish, "--elements ", entry->elements);
-    append_option(finish, "--collection ", entry->collection);
-    append_option(finish, "--entries-as ", entry->entries_as);
-    append_option(finish, "--owner-inner ", entry->inner);
-    append_option(finish, "--owner ", entry->owner);
-    if (entry->new_numbers)
-        bson_string_append(finish, " --new-numbers");
-    append_option(finish, "--id ", entry->id);
-    if (entry->fields)
-        bson_string_append(finish, " --fields");
-    if (entry->strings)
-        bson_string_append(finish, " --strings");
+    if (entry->format[0] != '\0')
+        append_word(finish, "--format ", entry->format);
+    spill_import_given_append(&entry->given, true, finish);
     job->finish = bson_string_free(finish, false);
     bson_free(job->name);
     job->name = bson_strdup(definition);

@@ -221,11 +221,17 @@ expect 0 import "$db" resumed products.bson --elements versions
 expect 4 import "$db" resumed products.bson --elements versions
 has err 'was imported into'
 expect 4 import "$db" resumed products.bson --elements releases
-has err "was begun with --owner _id --elements versions: continue with these options"
+has err "products.bson was imported with --elements versions --owner _id, and not with the options given now"
 printf '%s\n' '{"_id": 1, "list": [1, 2, {"a": 1}], "more": 1}' '{"_id": 2, "list": [3]}' '{"_id": 3' >half.ndjson
 expect 3 import "$db" resumed half.ndjson --elements list --fields --as half
 expect 1 status "$db"
 has out "--elements 'list' --owner '_id' --fields"
+expect 4 import "$db" resumed half.ndjson --elements list --as half
+has err "the import of half was begun with --elements list --owner _id --fields: continue with these options"
+# A field that the definition has for itself names the option, the field and the way out.
+define_array clashing --count-field more
+expect 3 import "$db" clashing half.ndjson --elements list --fields
+has err "half.ndjson:1: owner 1: --fields cannot keep the field 'more': 'more' is a field of the heads of 'clashing' itself"
 echo '{"_id": 3, "list": [4]}' >last
 { head -2 half.ndjson && cat last; } >whole.ndjson
 expect 0 import "$db" resumed whole.ndjson --elements list --fields --as half

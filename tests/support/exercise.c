@@ -264,8 +264,7 @@ static void write_checkpoints(spill_store_t *store)
     spill_import_checkpoint_t import = {.definition = "feed",
                                         .source = "s",
                                         .format = "json",
-                                        .owner = "o",
-                                        .id = "i",
+                                        .given = {.owner = "o", .id = "i"},
                                         .end_offset = 7};
     must(spill_import_checkpoint_save(store, IMPORT_NAME, &import, &stored, &error), &error);
     bson_destroy(stored);

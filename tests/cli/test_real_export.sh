@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# Round trips of real data in each layout: a chat's messages and advisories' references are imported, exported as
+# elements and as documents, and imported again. Each import is killed at random moments (SPILLWAY_KILLS
+# times) and resumed. exported.py compares every element with the raw file.
+# Runs if SPILLWAY_DATA names a folder of data sets.
+# This test also runs on a server.
+# shellcheck disable=SC1091,SC2086,SC2154 # lib.sh is not followed; layouts are lists of words
+source "$(dirname "$0")/lib.sh"
+
+data=${SPILLWAY_DATA:-}
+for set in pypa_advisories/advisories gitter_chat/events; do
+    [ -r "$data/$set.ndjson.gz" ] || skip "SPILLWAY_DATA has no $set.ndjson.gz"
+done
+here=${SPILLWAY_SOURCE:?}/tests/cli
+kills=${SPILLWAY_KILLS:-3}
+each=1 span=300 # use every Nth record; kill after 20 to 20 + SPAN milliseconds
+[ -n "${SPILLWAY_LONG:-}" ] || each=40 span=60
+if on_server; then each=$((each * 10)) span=300; fi
+seed_random
+zcat "$data/gitter_chat/events.ndjson.gz" | awk -v each="$each" 'NR % each == 1 || each == 1' >chat.ndjson
+zcat "$data/pypa_advisories/advisories.ndjson.gz" | awk -v each="$each" 'NR % each == 1 || each == 1' >advisories.ndjson
+
+# killed FILE OPTION...: import it into ev, kill the program at random moments and repeat until it ends.
+killed() {
+    local file=$1 done=0 pid status=137
+    shift
+    while [ "$status" = 137 ]; do
+        "$SPILLWAY" import "$db" ev "$file" "$@" --quiet >out 2>err &
+        pid=$!
+        if [ "$done" -lt "$kills" ]; then
+            sleep "0.$(printf %03d $((20 + RANDOM % span)))"
+            kill -9 "$pid" 2>kill.err
+        fi
+        wait "$pid" 2>wait.err
+        status=$?
+        done=$((done + (status == 137)))
+    done
+    [ "$status" = 0 ] || grep -q 'has nothing new' err || fail "$file ended with $status: $(cat err)"
+    killed_sum=$((killed_sum + done))
+}
+
+new_array() {
+    new_store
+    expect 0 define "$db" ev $1 --op-window 16 --quiet
+}
+
+# compare NAME: the array has exactly the elements of the source, with their numbers.
+compare() {
+    expect 0 export "$db" ev --relaxed
+    python3 "$here/exported.py" "$source" out "${check[@]}" >compared || fail "$1: $(cat compared) differs"
+    clean "$db"
+}
+
+# round_trip LAYOUT SOURCE OPTION...: with the options of the first import.
+round_trip() {
+    local layout=$1
+    source=$2 killed_sum=0
+    shift 2
+    new_array "$layout"
+    killed "$source" "$@"
+    compare "$layout, imported"
+    expect 0 export "$db" ev
+    mv out elements.ndjson
+    expect 0 export "$db" ev --documents
+    mv out documents.ndjson
+    for file in elements documents; do
+        new_array "$layout"
+        killed $file.ndjson
+        compare "$layout, $file"
+    done
+    echo "$killed_sum kills, $source, $layout: $(cat compared)"
+}
+
+check=(--owner room)
+round_trip "--layout reference" chat.ndjson --owner room
+round_trip "--layout subset --sort-by text_bytes --top 5" chat.ndjson --owner room
+check=(--owner room --window month)
+round_trip "--layout bucket --window month --time-field at --value-field text_bytes --threshold 200" chat.ndjson --owner room
+check=(--owner room --newest 200)
+round_trip "--layout capped --threshold 200" chat.ndjson --owner room
+check=(--owner _id --elements references)
+round_trip "--layout reference" advisories.ndjson --elements references
+round_trip "--layout subset --sort-by type --top 2" advisories.ndjson --elements references
+check=(--owner _id --elements references --window type)
+round_trip "--layout bucket --window field --window-source type --threshold 20" advisories.ndjson --elements references
+check=(--owner _id --elements references --newest 3)
+round_trip "--layout capped --threshold 3" advisories.ndjson --elements references
