@@ -22,11 +22,12 @@ typedef struct spill_repeats {
     bool sampled;   /* a part of the values was checked, or only the longest array of a document */
 } spill_repeats_t;
 
-/* The hashes of one array. Zero it to begin. 1.5 MB from the first array on. */
+/* The hashes of one array. Zero it to begin. Grows with the longest array, up to 1.5 MB. */
 typedef struct spill_repeats_table {
     uint64_t *hashes;
     uint32_t *stamps; /* of the array whose hash is in the slot */
     uint32_t stamp;
+    uint32_t slots;
 } spill_repeats_table_t;
 
 void spill_repeats_table_release(spill_repeats_table_t *table);
