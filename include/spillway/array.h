@@ -342,7 +342,8 @@ SPILL_API spill_code_t spill_array_remove(spill_array_t *array, const spill_valu
  * Ids that compare as equal in MongoDB are one (1, 1L and 1.0). Of several elements with the id the
  * one with the lowest sequence number is meant; *seq (NULL only to edit or remove) is its number.
  * An element that has nothing at the path, or null, undefined, an array, a regular expression, or
- * more than 1024 bytes of key, has no id.
+ * more than 1024 bytes of key, has no id. In an array that keeps each id once, every value but
+ * undefined is an id, whatever its length.
  *
  * Cost: find: one store operation if the head has the element (with keep newest: and there are no
  * pages), else two. An index finds it, so the array's length does not matter. Edit: two more.
