@@ -526,7 +526,8 @@ SPILL_API spill_code_t spill_array_remove(spill_array_t *array, const spill_valu
  * Find an element by its id: the value at the definition's id_field, a path through documents. Ids
  * that compare as equal in MongoDB are one (1, 1L and 1.0). Of several elements with the id the
  * one with the lowest sequence number is meant. An element that has nothing at the path, or null,
- * undefined, an array, a regular expression, or more than 1024 bytes of key, has no id.
+ * undefined, an array, a regular expression, or more than 1024 bytes of key, has no id. In an array
+ * that keeps each id once, every value but undefined is an id, whatever its length.
  *
  * \param array  an open array
  * \param owner  the owner

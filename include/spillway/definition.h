@@ -171,7 +171,8 @@ typedef struct spill_definition {
     /**
      * Keep each id once: an append leaves out elements whose id the array has
      * (spill_append_result_t). Needs id_field. Layouts outlier with keep newest, reference and
-     * subset. Each element must have an id, and an edit cannot change it.
+     * subset. Each element must have an id, of any type but undefined and of any length, and an
+     * edit cannot change it.
      */
     bool unique;
     spill_bounds_t largest; /**< the highest value that each bound has had, for verify */

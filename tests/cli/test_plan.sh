@@ -206,7 +206,7 @@ has err "'ends-untimed': the plan does not know at which end the arrays grow"
 has err 'write "order": "oldest-first" into its "definition"'
 sed 's/"name": "ends-untimed"/&, "order": "oldest-first"/' unordered.json >ordered.json
 expect 0 migrate ends.db ordered.json --only ends-untimed --execute --quiet
-sed 's/"keep": "newest"/"keep": "oldest"/; /^ \{8\}"collection"/s/"ends"/"other.ends"/' \
+sed '/"unique": true,/d; s/"keep": "newest"/"keep": "oldest"/; /^ \{8\}"collection"/s/"ends"/"other.ends"/' \
     unordered.json >staged.json
 expect 4 migrate ends.db staged.json --only ends-mixed --execute
 has err 'into its "original" or "definition"'

@@ -98,7 +98,6 @@ void spill_paths_release(spill_paths_t *paths)
     spill_sketch_release(&paths->sizes);
     spill_owners_release(&paths->largest);
     spill_history_release(&paths->history);
-    spill_repeats_table_release(&paths->repeats);
     bson_free(paths->nodes);
     bson_free(paths->moved);
     bson_free(paths->touched);
@@ -317,9 +316,9 @@ static void add_owner(spill_path_t *path, const ended_t *here, const spill_histo
 /* Does a value of the document's longest array occur twice? */
 static void check_repeats(spill_paths_t *paths, spill_path_t *path, const ended_t *here)
 {
-    if (path->kind != SPILL_PATH_ARRAY || path->repeats.excluded)
+    if (path->kind != SPILL_PATH_ARRAY || path->repeats.excluded || !paths->repeats)
         return;
-    spill_repeats_check(&path->repeats, &paths->repeats, here->data + path->here_at,
+    spill_repeats_check(&path->repeats, paths->repeats, here->data + path->here_at,
                         path->here_length);
     path->repeats.sampled = path->repeats.sampled || path->here_bytes != path->here_size;
 }

@@ -216,7 +216,7 @@ typedef struct spill_paths {
     int64_t over_document;          /* documents over half of the limit */
     uint32_t growing;               /* paths with a growth */
     spill_history_t history;        /* of the current array */
-    spill_repeats_table_t repeats;  /* of the current array */
+    spill_repeats_table_t *repeats; /* the walker's; or NULL */
     const spill_times_kept_t *kept; /* of the current document; or NULL */
 } spill_paths_t;
 

@@ -103,13 +103,11 @@ static spill_plan_end_t growing_end(const spill_scan_path_t *path)
 {
     const spill_growth_forecast_t *times = &path->growth_forecast;
     double differ = times->rising + times->falling;
-    /* $addToSet adds at the end. The time in an id is not that of its addition. */
-    spill_plan_end_t unknown = path->set ? SPILL_PLAN_END_BACK : SPILL_PLAN_END_UNKNOWN;
     if (!times->timed || !(differ >= differ_share))
-        return unknown;
+        return SPILL_PLAN_END_UNKNOWN;
     if (times->falling >= one_order_share * differ)
         return SPILL_PLAN_END_FRONT;
-    return times->rising >= one_order_share * differ ? SPILL_PLAN_END_BACK : unknown;
+    return times->rising >= one_order_share * differ ? SPILL_PLAN_END_BACK : SPILL_PLAN_END_UNKNOWN;
 }
 
 /*
@@ -214,14 +212,13 @@ static void keep_each_once(spill_plan_item_t *item)
         return;
     item->definition.unique = true;
     strcpy(item->definition.id_field, ".");
-    spill_plan_say(
-        &item->why,
-        "It is a set: its elements are scalars, and no array that the scan checked (%" PRId64
-        "%s) has one twice. So each element is its own id "
-        "(\"idField\": \".\"), and an append leaves out what the array has "
-        "(\"unique\"). New elements are assumed to come at the end, as with "
-        "$addToSet.",
-        path->set_arrays, path->set_sampled ? ", long ones by a part of their values" : "");
+    spill_plan_say(&item->why,
+                   "It is a set: its elements are scalars, and no array that the scan checked "
+                   "(%" PRId64 "%s) has one twice. So each element is its own id "
+                   "(\"idField\": \".\"), and an append leaves out what the array has "
+                   "(\"unique\").",
+                   path->set_arrays,
+                   path->set_sampled ? ", long ones by a part of their values" : "");
     spill_plan_say(&item->alternatives,
                    "without \"unique\" and \"idField\", if an element may occur twice.");
 }

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { SLOTS = 2 * SPILL_REPEATS_EXACT };
+enum { SLOTS_MAX = 2 * SPILL_REPEATS_EXACT };
 
 void spill_repeats_table_release(spill_repeats_table_t *table)
 {
@@ -15,15 +15,17 @@ void spill_repeats_table_release(spill_repeats_table_t *table)
     *table = (spill_repeats_table_t){0};
 }
 
-/* Begin an array: forget the hashes of the last one. */
-static void begin_array(spill_repeats_table_t *table)
+/* Begin an array that needs `slots`: forget the hashes of the last one. */
+static void begin_array(spill_repeats_table_t *table, uint32_t slots)
 {
-    if (!table->hashes) {
-        table->hashes = bson_malloc(SLOTS * sizeof *table->hashes);
-        table->stamps = bson_malloc0(SLOTS * sizeof *table->stamps);
+    if (slots > table->slots) {
+        spill_repeats_table_release(table);
+        table->hashes = bson_malloc(slots * sizeof *table->hashes);
+        table->stamps = bson_malloc0(slots * sizeof *table->stamps);
+        table->slots = slots;
     }
     if (++table->stamp == 0) {
-        memset(table->stamps, 0, SLOTS * sizeof *table->stamps);
+        memset(table->stamps, 0, table->slots * sizeof *table->stamps);
         table->stamp = 1;
     }
 }
@@ -99,20 +101,20 @@ void spill_repeats_check(spill_repeats_t *repeats, spill_repeats_table_t *table,
     spill_fields_t elements = spill_fields_of(data);
     const char *name;
     spill_value_t value;
-    uint64_t hash, mask = 1;
-    uint32_t added = 0;
+    uint64_t hash;
+    uint32_t slots = 2, added = 0;
     int part = 0; /* one of 2^part values is checked, by the highest bits of its hash */
     while (length >> part > SPILL_REPEATS_EXACT)
         part++;
-    while (mask + 1 < 2 * (uint64_t)length && mask + 1 < SLOTS)
-        mask = 2 * mask + 1;
-    begin_array(table);
+    while (slots < 2 * (uint64_t)length && slots < SLOTS_MAX)
+        slots *= 2;
+    begin_array(table, slots);
     while (!repeats->excluded && spill_fields_next(&elements, &name, &value)) {
         if (!hash_value(&value, &hash))
             repeats->excluded = true;
         else if (part > 0 && (hash >> (64 - part) != 0 || added == SPILL_REPEATS_EXACT))
             continue; /* half of the slots stay free */
-        else if (add_hash(table, hash, mask))
+        else if (add_hash(table, hash, slots - 1))
             repeats->excluded = true;
         else
             added++;

@@ -66,6 +66,12 @@ static char *text_of(const spill_path_t *path)
     return bson_strdup_printf("%s%s*", text, text[0] ? "." : "");
 }
 
+/* Texts that are dates: events, of which two may have one date. An ObjectId is an id, too. */
+static bool has_times_as_elements(const spill_path_t *path)
+{
+    return path->times.type == BSON_TYPE_UTF8 && path->times.depth == 0;
+}
+
 static void set_path(spill_scan_path_t *told, spill_path_t *path)
 {
     *told = (spill_scan_path_t){
@@ -82,7 +88,7 @@ static void set_path(spill_scan_path_t *told, spill_path_t *path)
         .over_bytes = spill_path_documents(path, path->over_bytes),
         .paid = spill_path_documents(path, path->paid),
         .time_type = type_name(path->times.type),
-        .set = spill_repeats_is_set(&path->repeats),
+        .set = spill_repeats_is_set(&path->repeats) && !has_times_as_elements(path),
         .set_arrays = path->repeats.arrays,
         .set_sampled = path->repeats.sampled,
         .growth_forecast = path->growth_forecast,

@@ -8,6 +8,7 @@ struct spill_walker {
     bool plain; /* without outlines */
     spill_gathered_t gathered;
     spill_times_kept_t kept;
+    spill_repeats_table_t repeats;
 };
 
 /* How far the fields of a document were read. */
@@ -52,6 +53,8 @@ void spill_walker_ignore_outlines(spill_walker_t *walker)
 
 void spill_walker_free(spill_walker_t *walker)
 {
+    if (walker)
+        spill_repeats_table_release(&walker->repeats);
     bson_free(walker);
 }
 
@@ -596,6 +599,7 @@ void spill_walk(spill_walker_t *walker, spill_paths_t *paths, const uint8_t *dat
     walker->kept.series_count = 0;
     walker->kept.count = 0;
     paths->kept = &walker->kept;
+    paths->repeats = &walker->repeats;
     if (!walk_all(&walk))
         return;
     spill_gathered_flush(&walker->gathered, paths, data);
