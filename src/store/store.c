@@ -119,12 +119,11 @@ spill_code_t spill_store_definitions_beside(spill_store_t *store,
 }
 
 /* Changes of heads of different owners, by one function of the store, or by call_many. */
-static spill_code_t change_heads(spill_store_t *store,
-                                 spill_code_t (*change)(spill_store_t *store,
-                                                        const spill_request_t *requests,
-                                                        size_t count, spill_error_t *error),
-                                 const spill_request_t *requests, size_t count,
-                                 spill_error_t *error)
+static spill_code_t
+change_heads(spill_store_t *store,
+             spill_code_t (*change)(spill_store_t *store, const spill_request_t *requests,
+                                    size_t count, spill_error_t *error),
+             const spill_request_t *requests, size_t count, spill_error_t *error)
 {
     if (change) {
         add(&store->counts.calls, 1);

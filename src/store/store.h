@@ -96,10 +96,10 @@ typedef struct spill_store_ops {
 
     /*
      * Carry out `count` > 0 requests for pages of one owner, each with its own response. All are
-     * PUT_PAGE, which may be of several owners of one definition, or all are READ of a numbered page and want the same things, or all are EMPTY_PAGE
-     * with keep newest. The effect, also of an error, is that of one call for each request: of
-     * EMPTY_PAGE in their order, of the others in some order. May be NULL; see
-     * spill_store_call_all.
+     * PUT_PAGE, which may be of several owners of one definition, or all are READ of a numbered
+     * page and want the same things, or all are EMPTY_PAGE with keep newest. The effect, also of an
+     * error, is that of one call for each request: of EMPTY_PAGE in their order, of the others in
+     * some order. May be NULL; see spill_store_call_all.
      */
     spill_code_t (*call_all)(spill_store_t *store, const spill_request_t *requests, size_t count,
                              spill_response_t *responses, spill_error_t *error);
@@ -132,9 +132,9 @@ typedef struct spill_store_ops {
                                spill_error_t *error);
 
     /*
-     * Carry out `count` > 0 CUTs without a run, of heads of different owners of one definition, each
-     * by itself. The answer does not show which of them were carried out. After an error any of them
-     * may have been carried out, or may still be. NULL: the store has call_many, or cannot.
+     * Carry out `count` > 0 CUTs without a run, of heads of different owners of one definition,
+     * each by itself. The answer does not show which of them were carried out. After an error any
+     * of them may have been carried out, or may still be. NULL: the store has call_many, or cannot.
      */
     spill_code_t (*cut_heads)(spill_store_t *store, const spill_request_t *requests, size_t count,
                               spill_error_t *error);
@@ -147,9 +147,9 @@ typedef struct spill_store_ops {
                    const spill_listing_t *owners);
 
     /*
-     * Layout bucket: add the windows of several owners to the empty listing, as items that name them
-     * (spill_bucket_name), in any order, at most `limit`. *all: there are no more. NULL: list the
-     * windows of one owner after another.
+     * Layout bucket: add the windows of several owners to the empty listing, as items that name
+     * them (spill_bucket_name), in any order, at most `limit`. *all: there are no more. NULL: list
+     * the windows of one owner after another.
      */
     spill_code_t (*windows_of)(spill_store_t *store, const spill_definition_t *definition,
                                const spill_listing_t *owners, size_t limit,

@@ -1,7 +1,7 @@
 /*
- * The requests of work on a whole store, for each layout: copies, conversions, stage 2 of a migration, checks and
- * repairs of owners with a few elements. Many owners share each request, so the requests for an
- * owner stay below one.
+ * The requests of work on a whole store, for each layout: copies, conversions, checks and repairs of
+ * owners with a few elements. Many owners share each request, so the requests for an owner stay
+ * below one.
  */
 #include "definition/schema.h"
 #include "support/proxy.h"
@@ -26,9 +26,13 @@ enum { OWNERS = 256, ELEMENTS = 4, KEPT = 3 };
 
 typedef enum kind { NEWEST, OLDEST, REFERENCE, SUBSET, CAPPED, TOP_N, BUCKET, KINDS } kind_t;
 
-static const char *const kind_names[KINDS] = {
-    "outlier, keep newest", "outlier, keep oldest", "reference", "subset", "capped", "top-N",
-    "bucket"};
+static const char *const kind_names[KINDS] = {"outlier, keep newest",
+                                              "outlier, keep oldest",
+                                              "reference",
+                                              "subset",
+                                              "capped",
+                                              "top-N",
+                                              "bucket"};
 
 typedef struct world {
     proxy_t *proxy;
