@@ -194,7 +194,8 @@ static bool keep_head(void *context, const bson_t *head)
         fetch->all = ++fetch->found == fetch->count || fetch->bytes < SPILL_AHEAD_BYTES;
         return fetch->bytes < SPILL_AHEAD_BYTES;
     }
-    return true;
+    fetch->all = false; /* an equal _id with a number of another type, as the server compares */
+    return false;
 }
 
 static void run_fetch(spill_mongo_t *store, const bson_t *projection, const bson_t *excluded,

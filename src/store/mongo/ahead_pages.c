@@ -86,16 +86,15 @@ static bool keep_page(void *context, const bson_t *page)
     fetch_t *fetch = context;
     SPILL_SCOPED(bson_destroy) bson_t memory = BSON_INITIALIZER;
     spill_value_t owner;
-    int64_t number;
-    if (!split_id(fetch->document->request->definition, page, &memory, &owner, &number) ||
-        number < 0 || number >= fetch->numbers)
-        return true;
-    size_t index = index_in(fetch, &owner);
-    if (index == fetch->count)
-        return true;
+    int64_t number = -1;
+    bool split = split_id(fetch->document->request->definition, page, &memory, &owner, &number);
+    size_t index = split ? index_in(fetch, &owner) : fetch->count;
+    /* An owner may be equal, with a number of another type, as the server compares. */
+    fetch->all = index < fetch->count && number >= 0 && number < fetch->numbers;
+    if (!fetch->all)
+        return false;
     bson_t **place = &fetch->pages[index * (size_t)fetch->numbers + (size_t)number];
-    if (*place)
-        return true;
+    bson_destroy(*place);
     *place = bson_copy(page);
     fetch->bytes += page->len;
     fetch->all = fetch->bytes < SPILL_AHEAD_BYTES;
