@@ -426,7 +426,8 @@ static spill_code_t find_damage(spill_inspection_t *inspection, spill_code_t cod
 
 /*
  * May a client have died in a step that only layout/repair.c finds? A removal or an edit leaves an
- * intent. A trim leaves pages below the watermark, and a seal, with keep oldest, a sealed last page.
+ * intent. A trim leaves pages below the watermark, and a seal, with keep oldest, a sealed last
+ * page.
  */
 static bool may_be_half_done(const spill_schema_t *schema, const spill_state_t *head)
 {

@@ -39,8 +39,7 @@ static void rank_element(referenced_t *referenced, const spill_element_t *elemen
     spill_top_add(&referenced->top, (size_t)definition->top_count, &entry);
     for (size_t i = 0; i < referenced->run->count; i++) {
         spill_element_t shown = spill_run_element(referenced->run, i);
-        bool other =
-            shown.seq == element->seq && !spill_value_equal(&shown.value, &element->value);
+        bool other = shown.seq == element->seq && !spill_value_equal(&shown.value, &element->value);
         if (other && referenced->inspection->rest)
             referenced->inspection->miscounted = true;
         else if (other)

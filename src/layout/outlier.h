@@ -26,9 +26,9 @@
 typedef struct spill_part {
     const spill_value_t *elements;
     size_t count;
-    int64_t bytes;        /* sum of the elements' sizes */
-    int64_t skip;         /* top-N capped: spill_request.append.skip; count may then be 0 */
-    const int64_t *seqs;  /* spill_request.append.seqs, with `end`; or NULL */
+    int64_t bytes;       /* sum of the elements' sizes */
+    int64_t skip;        /* top-N capped: spill_request.append.skip; count may then be 0 */
+    const int64_t *seqs; /* spill_request.append.seqs, with `end`; or NULL */
     int64_t end;
     const spill_op_t *op; /* or NULL */
     const bson_t *update; /* or NULL */

@@ -184,8 +184,8 @@ static void puts_release(puts_t *puts)
 }
 
 /*
- * Make request i, for number `slot` of the journal. Its element is the one at *at of the run; if that
- * has another number, the element was removed, and the document is empty.
+ * Make request i, for number `slot` of the journal. Its element is the one at *at of the run; if
+ * that has another number, the element was removed, and the document is empty.
  */
 static void make_put(const spill_owner_t *owner, const spill_response_t *head, puts_t *puts,
                      size_t i, int64_t slot, size_t *at)

@@ -58,8 +58,8 @@ spill_code_t spill_referenced_read(const spill_owner_t *owner, const spill_state
 /*
  * For different owners of one array, with their heads as they were read with the whole journal:
  * write out each journal that an append would write out, all by two requests to the store. Whether
- * that has succeeded shows when the heads are read; what is left, the next append writes out. Stores
- * that change one document at a time need a request for each. (referenced.c)
+ * that has succeeded shows when the heads are read; what is left, the next append writes out.
+ * Stores that change one document at a time need a request for each. (referenced.c)
  */
 spill_code_t spill_referenced_write_out_all(const spill_owner_t *owners,
                                             const spill_response_t *heads, size_t count,

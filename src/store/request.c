@@ -53,8 +53,8 @@ void spill_request_assert(const spill_request_t *request)
         break;
     case SPILL_REQUEST_APPEND:
         assert(request->append.element_count > 0 || request->append.skip > 0);
-        assert(!request->append.seqs || (request->create && request->append.skip == 0 &&
-                                         request->append.member_count == 0));
+        assert(!request->append.seqs ||
+               (request->create && request->append.skip == 0 && request->append.member_count == 0));
         assert(request->append.member_count == 0 ||
                (!request->append.op && !request->append.session));
         assert(!request->append.op || !request->append.session);

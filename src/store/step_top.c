@@ -58,9 +58,8 @@ void spill_step_appends_to_top(const spill_request_t *request, const spill_facts
         return;
     spill_top_copy(&state->top, &old);
     for (size_t i = 0; i < request->append.element_count; i++) {
-        spill_top_entry_t entry =
-            spill_top_entry_of(request->definition, spill_request_seq(request, end, i),
-                               &request->append.elements[i]);
+        spill_top_entry_t entry = spill_top_entry_of(
+            request->definition, spill_request_seq(request, end, i), &request->append.elements[i]);
         spill_top_add(&state->top, top_most(request), &entry);
     }
     for (size_t i = 0; i < state->top.count; i++)
@@ -147,9 +146,8 @@ int64_t spill_step_keeps_top_n(const spill_request_t *request, const spill_facts
     for (size_t i = 0; facts->journal && i < facts->journal->count; i++)
         add_if_among_highest(&top_n, most, &facts->journal->at[i], &state->deleted);
     for (size_t i = 0; i < request->append.element_count; i++) {
-        spill_top_entry_t entry =
-            spill_top_entry_of(request->definition, spill_request_seq(request, end, i),
-                               &request->append.elements[i]);
+        spill_top_entry_t entry = spill_top_entry_of(
+            request->definition, spill_request_seq(request, end, i), &request->append.elements[i]);
         add_if_among_highest(&top_n, most, &entry, &state->deleted);
     }
     state->live_bytes = 0;

@@ -11,9 +11,10 @@
 typedef enum spill_effect_kind {
     SPILL_EFFECT_NONE,
     /*
-     * Add append.elements as seq, seq + 1, ... (spill_request_seq). Capped: then delete the elements with numbers
-     * below `end`, old and new. Top-N: then delete the elements that the state has as deleted
-     * (spill_is_deleted), old and new; seq is the first of the append.skip numbers before them.
+     * Add append.elements as seq, seq + 1, ... (spill_request_seq). Capped: then delete the
+     * elements with numbers below `end`, old and new. Top-N: then delete the elements that the
+     * state has as deleted (spill_is_deleted), old and new; seq is the first of the append.skip
+     * numbers before them.
      */
     SPILL_EFFECT_ADD,
     SPILL_EFFECT_REPLACE, /* element seq becomes change.element */

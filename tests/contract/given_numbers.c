@@ -1,4 +1,4 @@
-/* Appends that make a head whose elements have given numbers. */
+/* Appends that make a head, and give numbers to its elements. */
 #include "suite.h"
 
 enum { COUNT = 3, END = 7 };
@@ -52,8 +52,7 @@ static void keeping_newest(void **state)
     assert_document(&fixture, SPILL_HEAD, "absent");
     append.limits.slots_max = 5;
     assert_done(&fixture, &append);
-    assert_document(&fixture, SPILL_HEAD,
-                    "rev+0 first=2 gone=3,6 n=1 low=2 | 2=100 4=101 5=102");
+    assert_document(&fixture, SPILL_HEAD, "rev+0 first=2 gone=3,6 n=1 low=2 | 2=100 4=101 5=102");
     assert_ops(&fixture, SPILL_HEAD, "x@0:0+7");
     fixture_reopen(&fixture);
     append_next(&fixture, 100);
@@ -96,7 +95,7 @@ static void capped(void **state)
     fixture_close(&fixture);
 }
 
-/* It never appends to a head that is there. */
+/* It never appends to an existing head. */
 static void a_head_is_not_changed(void **state)
 {
     fixture_t fixture;

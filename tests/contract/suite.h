@@ -15,11 +15,11 @@ void suite_add(suite_t *suite, const char *name, CMUnitTestFunction test);
 
 #define SUITE_ADD(suite, test) suite_add(suite, #test, test)
 
-void add_append_tests(suite_t *suite);   /* append.c: guards, room, operations, other fields */
+void add_append_tests(suite_t *suite);       /* append.c: guards, room, operations, other fields */
 void add_given_number_tests(suite_t *suite); /* given_numbers.c: elements with given numbers */
-void add_combined_tests(suite_t *suite); /* combined.c: several appends in one step */
-void add_newest_tests(suite_t *suite);   /* newest.c: an array that keeps the newest */
-void add_oldest_tests(suite_t *suite);   /* oldest.c: an array that keeps the oldest */
+void add_combined_tests(suite_t *suite);     /* combined.c: several appends in one step */
+void add_newest_tests(suite_t *suite);       /* newest.c: an array that keeps the newest */
+void add_oldest_tests(suite_t *suite);       /* oldest.c: an array that keeps the oldest */
 void add_referenced_tests(
     suite_t *suite);                /* referenced.c: one document per element (layout reference) */
 void add_top_tests(suite_t *suite); /* top.c: the elements of a summary (layout subset) */

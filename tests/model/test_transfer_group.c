@@ -74,6 +74,7 @@ static void fill(spill_store_t *store)
     spill_definition_t definition;
     spill_error_t error;
     must(spill_definition_preset(&definition, "feed-recent", "feed", &error), &error);
+    strcpy(definition.time_field, "at");
     must(spill_store_define(store, &definition, &error), &error);
     spill_array_t *array = open_array(store, "feed");
     for (int32_t i = 0; i < OWNERS; i++)
@@ -115,7 +116,6 @@ static void make_target(spill_store_t *source, kind_t kind, spill_definition_t *
     must(spill_convert_definition(&from, "other", layouts[kind], kind == OLDEST ? &oldest : NULL,
                                   definition, &error),
          &error);
-    strcpy(definition->time_field, "at");
     if (kind == REFERENCE || kind == SUBSET)
         definition->bounds.threshold = 2;
     if (kind == SUBSET || kind == TOP_N)
@@ -236,8 +236,8 @@ static void no_owner_is_copied_alone(void **state)
         assert_int_equal(result.elements, 0);
         assert_int_equal(result.differences, 0);
         assert_int_equal(world.appends, heads_of(to));
-        if (!journals)
-            assert_int_equal(world.reads, reads + heads_of(to));
+        if (!journals) /* a top-N may refuse elements: the check before the copy reads heads, too */
+            assert_int_equal(world.reads, reads + (1 + (to == TOP_N)) * heads_of(to));
         check_sound(inner);
         spill_store_close(world.target, NULL);
         spill_store_close(inner, NULL);

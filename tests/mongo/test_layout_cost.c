@@ -1,7 +1,7 @@
 /*
- * The requests of work on a whole store, for each layout: copies, conversions, stage 2 of a migration, checks and
- * repairs of owners with a few elements. Many owners share each request, so the requests for an
- * owner stay below one.
+ * The requests of work on a whole store, for each layout: copies, conversions, checks and repairs
+ * of owners with a few elements. Many owners share each request, so the requests for an owner stay
+ * below one.
  */
 #include "definition/schema.h"
 #include "support/proxy.h"
@@ -26,9 +26,13 @@ enum { OWNERS = 256, ELEMENTS = 4, KEPT = 3 };
 
 typedef enum kind { NEWEST, OLDEST, REFERENCE, SUBSET, CAPPED, TOP_N, BUCKET, KINDS } kind_t;
 
-static const char *const kind_names[KINDS] = {
-    "outlier, keep newest", "outlier, keep oldest", "reference", "subset", "capped", "top-N",
-    "bucket"};
+static const char *const kind_names[KINDS] = {"outlier, keep newest",
+                                              "outlier, keep oldest",
+                                              "reference",
+                                              "subset",
+                                              "capped",
+                                              "top-N",
+                                              "bucket"};
 
 typedef struct world {
     proxy_t *proxy;
@@ -281,9 +285,72 @@ static void test_each_layout(void **state)
         }
 }
 
+/* Delete the document of an owner's element, as another program does. */
+static void delete_element(const world_t *world, const char *owner, int64_t number)
+{
+    spill_definition_t definition;
+    mongoc_database_t *database;
+    bson_error_t cause;
+    make_definition(REFERENCE, "apart", &definition);
+    mongoc_client_t *client = server_client(world->uris[0], &database);
+    mongoc_collection_t *pages =
+        mongoc_database_get_collection(database, definition.page_collection);
+    bson_t *filter =
+               BCON_NEW("_id", "{", "owner", BCON_UTF8(owner), "page", BCON_INT64(number), "}"),
+           reply;
+    assert_true(mongoc_collection_delete_one(pages, filter, NULL, &reply, &cause));
+    bson_iter_t iter;
+    assert_true(bson_iter_init_find(&iter, &reply, "deletedCount"));
+    assert_int_equal(bson_iter_as_int64(&iter), 1);
+    bson_destroy(&reply);
+    bson_destroy(filter);
+    mongoc_collection_destroy(pages);
+    mongoc_database_destroy(database);
+    mongoc_client_destroy(client);
+}
+
+enum { LOSER = 100 };
+
+typedef struct found {
+    int count, others;
+} found_t;
+
+static void note_finding(void *context, const spill_finding_t *finding)
+{
+    found_t *found = context;
+    bson_t storage;
+    spill_value_t owner = owner_of(LOSER, &storage);
+    found->count++;
+    found->others += !spill_value_equal(&owner, finding->owner);
+    bson_destroy(&storage);
+}
+
+/* What is fetched ahead for many owners is inspected as what is read for one. */
+static void test_lost_element(void **state)
+{
+    const world_t *world = *state;
+    spill_array_t *array;
+    spill_error_t error;
+    spill_repair_summary_t repaired;
+    fill(world->stores[0], REFERENCE, "apart");
+    delete_element(world, "o0100", 2);
+    must(spill_array_open(world->stores[0], "apart", &array, &error), &error);
+    found_t found = {0};
+    must(spill_array_verify(array, NULL, note_finding, &found, NULL, &error), &error);
+    assert_in_range(found.count, 1, 5);
+    assert_int_equal(found.others, 0);
+    found = (found_t){0};
+    must(spill_array_repair(array, NULL, false, note_finding, &found, &repaired, &error), &error);
+    assert_int_equal(repaired.left, found.count); /* a lost element cannot be repaired */
+    assert_in_range(found.count, 1, 5);
+    assert_int_equal(found.others, 0);
+    spill_array_close(array);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_lost_element, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_each_layout, set_up, tear_down),
     };
     server_uri();

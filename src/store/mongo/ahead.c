@@ -93,7 +93,8 @@ void spill_mongo_ahead_list(spill_mongo_ahead_t *ahead, const spill_definition_t
     pthread_mutex_lock(&ahead->lock);
     spill_ahead_pass_t *pass = take_pass(ahead, definition->name);
     size_t before[SPILL_AHEAD_COLUMNS] = {0};
-    for (size_t i = 0; pass == spill_ahead_pass(ahead, definition->name) && i < SPILL_AHEAD_COLUMNS; i++)
+    for (size_t i = 0; pass == spill_ahead_pass(ahead, definition->name) && i < SPILL_AHEAD_COLUMNS;
+         i++)
         before[i] = pass->columns[i].ahead;
     end_pass(pass);
     memcpy(pass->ahead_before, before, sizeof before);
@@ -193,7 +194,8 @@ static bool keep_head(void *context, const bson_t *head)
         fetch->all = ++fetch->found == fetch->count || fetch->bytes < SPILL_AHEAD_BYTES;
         return fetch->bytes < SPILL_AHEAD_BYTES;
     }
-    return true;
+    fetch->all = false; /* an equal _id with a number of another type, as the server compares */
+    return false;
 }
 
 static void run_fetch(spill_mongo_t *store, const bson_t *projection, const bson_t *excluded,
@@ -221,8 +223,8 @@ static void run_fetch(spill_mongo_t *store, const bson_t *projection, const bson
 }
 
 /* Begin to fetch the owner of that index, and those behind it. The lock is held. */
-static void plan_fetch(spill_mongo_ahead_t *ahead, const spill_ahead_pass_t *pass, const spill_ahead_column_t *column,
-                       size_t index, fetch_t *fetch)
+static void plan_fetch(spill_mongo_ahead_t *ahead, const spill_ahead_pass_t *pass,
+                       const spill_ahead_column_t *column, size_t index, fetch_t *fetch)
 {
     fetch->began = pass->began;
     fetch->moment = ++ahead->moment;
@@ -245,7 +247,8 @@ static void plan_fetch(spill_mongo_ahead_t *ahead, const spill_ahead_pass_t *pas
 static void keep_fetched(spill_mongo_ahead_t *ahead, const bson_t *projection, fetch_t *fetch)
 {
     spill_ahead_pass_t *pass = spill_ahead_pass(ahead, fetch->document->request->definition->name);
-    spill_ahead_column_t *column = pass && pass->began == fetch->began ? spill_ahead_column(pass, projection, false) : NULL;
+    spill_ahead_column_t *column =
+        pass && pass->began == fetch->began ? spill_ahead_column(pass, projection, false) : NULL;
     for (size_t i = 0; column && i < fetch->from; i++)
         spill_ahead_forget(&column->answers[i]);
     for (size_t i = 0; column && i < fetch->count; i++) {
@@ -253,7 +256,8 @@ static void keep_fetched(spill_mongo_ahead_t *ahead, const bson_t *projection, f
         if (answer->used || (!fetch->heads[i] && !fetch->all))
             continue;
         spill_ahead_forget(answer);
-        *answer = (spill_ahead_answer_t){.held = true, .moment = fetch->moment, .head = fetch->heads[i]};
+        *answer =
+            (spill_ahead_answer_t){.held = true, .moment = fetch->moment, .head = fetch->heads[i]};
         fetch->heads[i] = NULL;
     }
     if (column)
@@ -269,15 +273,17 @@ static void release_fetch(fetch_t *fetch)
 }
 
 /* The lock is held. */
-static spill_ahead_way_t find_answer(spill_mongo_ahead_t *ahead, const spill_mongo_document_t *document,
-                         const bson_t *projection, fetch_t *fetch, bson_t **head)
+static spill_ahead_way_t find_answer(spill_mongo_ahead_t *ahead,
+                                     const spill_mongo_document_t *document,
+                                     const bson_t *projection, fetch_t *fetch, bson_t **head)
 {
     spill_ahead_pass_t *pass = spill_ahead_pass(ahead, document->request->definition->name);
     size_t index = pass ? spill_ahead_index(pass, document->request->owner) : 0;
     if (!pass || index == pass->owners.count)
         return SPILL_AHEAD_ALONE;
     pass->at = index;
-    spill_ahead_column_t *column = pass->seen[index] == SPILL_AHEAD_NEVER ? NULL : spill_ahead_column(pass, projection, false);
+    spill_ahead_column_t *column =
+        pass->seen[index] == SPILL_AHEAD_NEVER ? NULL : spill_ahead_column(pass, projection, false);
     spill_ahead_answer_t *answer = column ? &column->answers[index] : NULL;
     if (answer && answer->held && answer->moment >= pass->seen[index]) {
         *head = answer->head;

@@ -1,6 +1,6 @@
 /*
- * The read-ahead of walks: what ahead.c (heads) and ahead_pages.c (pages) share. Each function needs
- * the lock.
+ * The read-ahead of walks: what ahead.c (heads) and ahead_pages.c (pages) share. Each function
+ * needs the lock.
  */
 #ifndef SPILL_STORE_MONGO_AHEAD_H
 #define SPILL_STORE_MONGO_AHEAD_H
@@ -37,7 +37,7 @@ typedef struct spill_ahead_column {
     bool pages;                    /* of pages, not of heads */
     spill_ahead_answer_t *answers; /* of each owner */
     size_t ahead;                  /* how many owners a fetch asks for */
-    size_t rest;                   /* pages are too large: so many READs are sent alone */
+    size_t rest;                   /* pages are too large: this number of READs is sent alone */
 } spill_ahead_column_t;
 
 /* The owners that one thread has listed last. */

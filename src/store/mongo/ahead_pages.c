@@ -1,11 +1,11 @@
 /*
- * Read-ahead of pages. A walk over small owners reads few pages of each, with low numbers: the pages
- * that a head counts, those behind them, documents of referenced elements. So such a READ also
- * fetches the pages with these numbers, and some more, of the next owners, by their _ids.
+ * Read-ahead of pages. A walk over small owners reads few pages of each, with low numbers: the
+ * pages that a head counts, those behind them, documents of referenced elements. So such a READ
+ * also fetches the pages with these numbers, and some more, of the next owners, by their _ids.
  *
- * The pages of an owner are fetched together, and answer READs in the order of their numbers: a page
- * that is read twice is read from the server again. As for heads, `seen` keeps the answers of one
- * owner in the order of time.
+ * The pages of an owner are fetched together, and answer READs in the order of their numbers: a
+ * page that is read twice is read from the server again. As for heads, `seen` keeps the answers of
+ * one owner in the order of time.
  */
 #include "store/mongo/ahead.h"
 
@@ -21,10 +21,10 @@ enum {
 /* A command that asks for the first pages of the owners from index `from` on. */
 typedef struct fetch {
     const spill_mongo_document_t *document;
-    uint64_t began, moment;        /* of the pass, and of the fetch */
-    size_t from, count;            /* owners */
-    int64_t numbers;               /* pages of each */
-    bson_t **pages;                /* `numbers` of each owner; or NULL */
+    uint64_t began, moment; /* of the pass, and of the fetch */
+    size_t from, count;     /* owners */
+    int64_t numbers;        /* pages of each */
+    bson_t **pages;         /* `numbers` of each owner; or NULL */
     size_t bytes, at;
     bool all;
     spill_listing_t listing;
@@ -86,16 +86,15 @@ static bool keep_page(void *context, const bson_t *page)
     fetch_t *fetch = context;
     SPILL_SCOPED(bson_destroy) bson_t memory = BSON_INITIALIZER;
     spill_value_t owner;
-    int64_t number;
-    if (!split_id(fetch->document->request->definition, page, &memory, &owner, &number) ||
-        number < 0 || number >= fetch->numbers)
-        return true;
-    size_t index = index_in(fetch, &owner);
-    if (index == fetch->count)
-        return true;
+    int64_t number = -1;
+    bool split = split_id(fetch->document->request->definition, page, &memory, &owner, &number);
+    size_t index = split ? index_in(fetch, &owner) : fetch->count;
+    /* An owner may be equal, with a number of another type, as the server compares. */
+    fetch->all = index < fetch->count && number >= 0 && number < fetch->numbers;
+    if (!fetch->all)
+        return false;
     bson_t **place = &fetch->pages[index * (size_t)fetch->numbers + (size_t)number];
-    if (*place)
-        return true;
+    bson_destroy(*place);
     *place = bson_copy(page);
     fetch->bytes += page->len;
     fetch->all = fetch->bytes < SPILL_AHEAD_BYTES;
@@ -132,7 +131,7 @@ static void run_fetch(spill_mongo_t *store, const bson_t *projection, fetch_t *f
 
 /* ---- the answers ----------------------------------------------------------------------------- */
 
-/* Begin to fetch pages of the owner of that index, and of those behind it. The lock is held. */
+/* Begin to fetch pages of the owner of that index, and of the next ones. The lock is held. */
 static void plan_fetch(spill_mongo_ahead_t *ahead, const spill_ahead_pass_t *pass,
                        const spill_ahead_column_t *column, size_t index, int64_t end,
                        fetch_t *fetch)
@@ -196,9 +195,8 @@ static spill_ahead_way_t find_answer(spill_mongo_ahead_t *ahead,
     if (!pass || index == pass->owners.count || end > NUMBERS_MAX)
         return SPILL_AHEAD_ALONE;
     pass->at = index;
-    spill_ahead_column_t *column = pass->seen[index] == SPILL_AHEAD_NEVER
-                                       ? NULL
-                                       : spill_ahead_column(pass, projection, true);
+    spill_ahead_column_t *column =
+        pass->seen[index] == SPILL_AHEAD_NEVER ? NULL : spill_ahead_column(pass, projection, true);
     spill_ahead_answer_t *answer = column ? &column->answers[index] : NULL;
     if (answer && answer->held && answer->moment >= pass->seen[index] && end <= answer->count &&
         from >= answer->next) {

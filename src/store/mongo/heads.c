@@ -138,8 +138,8 @@ static void make_first_roll(const spill_request_t *request, const spill_state_t 
         return;
     spill_run_t nothing = {0};
     spill_mongo_gather_top_n(request, &nothing, after, effect, top_n);
-    *roll = (spill_mongo_roll_t){
-        .live = after->live, .counted = true, .top_n = top_n, .after = after};
+    *roll =
+        (spill_mongo_roll_t){.live = after->live, .counted = true, .top_n = top_n, .after = after};
 }
 
 /* Add the upsert of a head that does not exist; nothing if the head would have no room. */
@@ -181,9 +181,8 @@ static spill_code_t insert_windows(spill_mongo_t *store, const char *collection,
                                    const upserts_t *upserts, spill_error_t *error)
 {
     bool *refused = bson_malloc0(upserts->count * sizeof *refused);
-    spill_code_t code =
-        spill_mongo_insert_all(store, collection, (const bson_t *const *)upserts->updates,
-                               upserts->count, refused, error);
+    spill_code_t code = spill_mongo_insert_all(
+        store, collection, (const bson_t *const *)upserts->updates, upserts->count, refused, error);
     bson_free(refused);
     return code;
 }
@@ -203,10 +202,9 @@ spill_code_t spill_mongo_make_heads(spill_mongo_t *store, const spill_request_t 
         return SPILL_OK;
     if (spill_schema_of(definition)->has_windows)
         return insert_windows(store, definition->collection, &upserts, error);
-    return spill_mongo_update_all(store, definition->collection,
-                                  (const bson_t *const *)upserts.filters,
-                                  (const bson_t *const *)upserts.updates, upserts.count, true,
-                                  error);
+    return spill_mongo_update_all(
+        store, definition->collection, (const bson_t *const *)upserts.filters,
+        (const bson_t *const *)upserts.updates, upserts.count, true, error);
 }
 
 /* ---- other fields ---------------------------------------------------------------------------- */

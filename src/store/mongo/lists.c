@@ -193,8 +193,7 @@ spill_code_t spill_mongo_windows_of(spill_store_t *store, const spill_definition
 {
     SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
     SPILL_SCOPED(spill_mongo_destroy)
-    bson_t *projection =
-        BCON_NEW("_id", "{", "owner", "$_id.owner", "window", "$_id.window", "}");
+    bson_t *projection = BCON_NEW("_id", "{", "owner", "$_id.owner", "window", "$_id.window", "}");
     windows_t found = {.listing = windows, .limit = limit, .all = true};
     bson_t of, in;
     BSON_APPEND_DOCUMENT_BEGIN(&filter, definition->page_owner, &of);
@@ -208,8 +207,8 @@ spill_code_t spill_mongo_windows_of(spill_store_t *store, const spill_definition
     }
     bson_append_array_end(&of, &in);
     bson_append_document_end(&filter, &of);
-    BCON_APPEND(&filter, "_id.part", BCON_INT32(0), "spill.epoch", "{", "$exists",
-                BCON_BOOL(true), "}");
+    BCON_APPEND(&filter, "_id.part", BCON_INT32(0), "spill.epoch", "{", "$exists", BCON_BOOL(true),
+                "}");
     const spill_mongo_query_t query = {&filter, NULL, projection, 0};
     SPILL_TRY(spill_mongo_find((spill_mongo_t *)store, definition->collection, &query, false,
                                add_name, &found, error));

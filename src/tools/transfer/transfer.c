@@ -238,8 +238,8 @@ typedef struct spill_group_walk {
     bool checks;  /* it is the check before a copy */
     bool unsaved; /* ... and the target is not defined yet */
     /* `done`: the group has done the owner. */
-    spill_code_t (*call)(void *context, const spill_value_t *owner,
-                         const spill_transferred_t *done, spill_error_t *error);
+    spill_code_t (*call)(void *context, const spill_value_t *owner, const spill_transferred_t *done,
+                         spill_error_t *error);
     void *context;
     size_t at;   /* the next item of the listing */
     bson_t last; /* joined windows: the owner of the last item, under an empty name */
@@ -276,8 +276,8 @@ static spill_code_t walk_item(void *context, const spill_value_t *item, spill_er
     spill_value_t owner = *item;
     const char *window;
     size_t at = walk->at++;
-    if (walk->transfer->joins_windows && (!spill_window_split(item, &owner, &window) ||
-                                          is_same_as_last(&walk->last, &owner)))
+    if (walk->transfer->joins_windows &&
+        (!spill_window_split(item, &owner, &window) || is_same_as_last(&walk->last, &owner)))
         return SPILL_OK;
     bool done = walk->group->is_possible && walk->group->done[at];
     spill_transferred_t transferred = walk->group->transferred[at];
@@ -473,10 +473,8 @@ spill_code_t spill_copy(spill_store_t *source, spill_store_t *target, const char
     transfer->is_checked = true;
     if (code == SPILL_OK)
         code = spill_transfer_begin(transfer, name, error);
-    spill_group_walk_t walk = {.transfer = transfer,
-                               .group = &copying.group,
-                               .call = copy_owner,
-                               .context = &copying};
+    spill_group_walk_t walk = {
+        .transfer = transfer, .group = &copying.group, .call = copy_owner, .context = &copying};
     if (code == SPILL_OK)
         code = walk_in_groups(&walk, error);
     spill_transfer_end(transfer);

@@ -18,8 +18,8 @@ static const spill_op_t FIRST_OP = {.id = FIRST_ID, .id_bytes = sizeof FIRST_ID 
 
 void spill_transfer_group_init(spill_transfer_group_t *group, const spill_transfer_t *transfer)
 {
-    *group = (spill_transfer_group_t){
-        .transfer = transfer, .makes = true, .last = BSON_INITIALIZER};
+    *group =
+        (spill_transfer_group_t){.transfer = transfer, .makes = true, .last = BSON_INITIALIZER};
     group->is_possible = !transfer->drops_windows && !transfer->source.store->options.partial;
 }
 
@@ -37,7 +37,7 @@ static bool copies_fields(const spill_transfer_t *transfer)
     return !transfer->options->building && !transfer->joins_windows && !transfer->makes_windows;
 }
 
-/* Read the arrays of the target; only of those that were made, if `made`. */
+/* Read the arrays of the target; with `made`, only the ones that were made. */
 static void read_targets(const spill_group_members_t *members, bool made)
 {
     const spill_transfer_t *transfer = members->transfer;

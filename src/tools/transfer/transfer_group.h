@@ -1,9 +1,8 @@
 /*
- * Small owners of a transfer, many at a time. If the whole array of an owner is one document, or one
- * document and those of a few referenced elements, or such a document for each window, then a few
- * requests transfer up to SPILL_TRANSFER_GROUP owners: the source's documents, the target's, one
- * that makes the missing heads, two that write out journals, and the target's documents again, to
- * compare.
+ * Small owners of a transfer, many at a time. If the whole array of an owner is one document, or a
+ * head and a few referenced elements, or one document for each window, then a few requests transfer
+ * up to SPILL_TRANSFER_GROUP owners: the source's documents, the target's, one request that makes
+ * the missing heads, two that write out journals, and the target's documents again, to compare.
  *
  * It is a first try. A head that it makes carries the operation that spill_transfer_one would
  * append first, so an owner is appended at most once, whatever is lost or arrives late. An owner
@@ -35,18 +34,18 @@ void spill_transfer_group_init(spill_transfer_group_t *group, const spill_transf
 void spill_transfer_group_release(spill_transfer_group_t *group); /* also if it is only zeroed */
 
 /*
- * Try the owners of a listing of the source, at most SPILL_TRANSFER_GROUP. If windows are joined, it
- * lists windows, and an owner's first one stands for it. Adds those that are done
- * to the transfer's result. An error: options->turn has ended the transfer. Memory: the arrays, at
- * most SPILL_TRANSFER_GROUP_BYTES and one more of each side, about three times. Cost: about ten
- * requests to stores on a server.
+ * Try the owners of a listing of the source, at most SPILL_TRANSFER_GROUP. If windows are joined,
+ * it lists windows, and an owner's first one stands for it. Adds those that are done to the
+ * transfer's result. An error: options->turn has ended the transfer. Memory: the arrays, at most
+ * SPILL_TRANSFER_GROUP_BYTES and one more of each side, about three times. Cost: about ten requests
+ * to stores on a server.
  */
 spill_code_t spill_transfer_group_try(spill_transfer_group_t *group, const spill_listing_t *owners,
                                       spill_error_t *error);
 
 /*
- * For the check before a copy: `done` becomes true of each owner whose missing elements the target
- * can store. Changes nothing. `unsaved`: the target is not defined yet.
+ * For the check before a copy: `done` becomes true of each owner if the target can store the elements
+ * that it lacks. Changes nothing. `unsaved`: the target is not defined yet.
  */
 void spill_transfer_group_check(spill_transfer_group_t *group, const spill_listing_t *owners,
                                 bool unsaved);

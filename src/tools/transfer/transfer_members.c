@@ -62,8 +62,8 @@ static int64_t read_source(const spill_group_members_t *members, spill_group_mem
                            const spill_value_t *name)
 {
     const spill_transfer_t *transfer = members->transfer;
-    bool fields = !transfer->options->building && !transfer->joins_windows &&
-                  !transfer->makes_windows;
+    bool fields =
+        !transfer->options->building && !transfer->joins_windows && !transfer->makes_windows;
     spill_error_t ignored;
     member->sources =
         bson_realloc(member->sources, (member->source_count + 1) * sizeof *member->sources);
@@ -107,17 +107,15 @@ static void read_rest(spill_group_members_t *members, spill_group_member_t *memb
     spill_error_t ignored;
     SPILL_SCOPED(spill_listing_release) spill_listing_t names = SPILL_LISTING_INIT;
     SPILL_SCOPED(spill_cursor_release)
-    spill_cursor_t cursor = {
-        .store = source->store,
-        .definition = &source->definition,
-        .binding = &source->binding,
-        .query = {.list = SPILL_LIST_WINDOWS,
-                  .limit = WINDOWS_MAX,
-                  .windows = {.owner = &member->value, .from = from}}};
+    spill_cursor_t cursor = {.store = source->store,
+                             .definition = &source->definition,
+                             .binding = &source->binding,
+                             .query = {.list = SPILL_LIST_WINDOWS,
+                                       .limit = WINDOWS_MAX,
+                                       .windows = {.owner = &member->value, .from = from}}};
     const spill_item_t *item;
     do {
-        if (names.count > WINDOWS_MAX ||
-            spill_cursor_next(&cursor, &item, &ignored) != SPILL_OK) {
+        if (names.count > WINDOWS_MAX || spill_cursor_next(&cursor, &item, &ignored) != SPILL_OK) {
             member->alone = true;
             return;
         }
@@ -193,7 +191,8 @@ void spill_members_read(spill_group_members_t *members, const spill_listing_t *o
 
 static spill_piece_t *add_piece(spill_group_member_t *member)
 {
-    member->pieces = bson_realloc(member->pieces, (member->piece_count + 1) * sizeof *member->pieces);
+    member->pieces =
+        bson_realloc(member->pieces, (member->piece_count + 1) * sizeof *member->pieces);
     spill_piece_t *piece = &member->pieces[member->piece_count++];
     *piece = (spill_piece_t){.storage = BSON_INITIALIZER};
     return piece;
@@ -228,9 +227,8 @@ static void split_windows(const spill_transfer_t *transfer, spill_group_member_t
     for (size_t i = 0; i < run->count && !member->alone; i++) {
         char window[SPILL_WINDOW_SIZE];
         spill_element_t element = spill_run_element(run, i);
-        member->alone =
-            spill_bucket_window_of(to, &element.value, window, &ignored) != SPILL_OK ||
-            member->piece_count > WINDOWS_MAX;
+        member->alone = spill_bucket_window_of(to, &element.value, window, &ignored) != SPILL_OK ||
+                        member->piece_count > WINDOWS_MAX;
         if (member->alone)
             break;
         spill_piece_t *piece = piece_of(member, window);
@@ -248,8 +246,8 @@ static void name_pieces(const spill_transfer_t *transfer, spill_group_member_t *
         piece->name = member->value;
         if (bson_iter_init_find(&iter, &piece->storage, ""))
             piece->name = spill_value_from_iter(&iter);
-        if (spill_owner_init(&piece->there.owner, transfer->target.array, &piece->name,
-                             &ignored) != SPILL_OK)
+        if (spill_owner_init(&piece->there.owner, transfer->target.array, &piece->name, &ignored) !=
+            SPILL_OK)
             member->alone = true;
     }
 }

@@ -13,8 +13,8 @@ static spill_code_t read_documents(spill_whole_t *whole, spill_error_t *error)
     whole->complete = true;
     if (head->first <= head->watermark)
         return SPILL_OK;
-    SPILL_TRY(spill_referenced_walk(&whole->owner, head, head->first, &walk, &whole->documents,
-                                    error));
+    SPILL_TRY(
+        spill_referenced_walk(&whole->owner, head, head->first, &walk, &whole->documents, error));
     whole->complete = walk.next >= head->first;
     spill_run_add_from(&whole->documents.run, 0, &whole->joined);
     spill_run_add_from(&whole->head.run, 0, &whole->joined);
@@ -35,9 +35,8 @@ spill_code_t spill_whole_read(spill_whole_t *whole, bool fields, bool append_fol
     whole->complete = head->pages == 0;
     if (head->present && spill_schema_of(definition)->has_referenced_elements)
         SPILL_TRY(read_documents(whole, error));
-    whole->complete =
-        whole->complete && head->present && !head->intent && !head->closed &&
-        (int64_t)spill_whole_run(whole)->count == spill_state_count(definition, head);
+    whole->complete = whole->complete && head->present && !head->intent && !head->closed &&
+                      (int64_t)spill_whole_run(whole)->count == spill_state_count(definition, head);
     return SPILL_OK;
 }
 
