@@ -339,16 +339,20 @@ spill_code_t spill_array_append(spill_array_t *array, const spill_value_t *owner
 }
 
 bool spill_array_make_push(spill_array_t *array, const spill_value_t *owner,
-                           const spill_value_t *elements, size_t count, bson_t *filter,
-                           bson_t *update)
+                           const spill_value_t *elements, size_t count,
+                           const spill_session_op_t *session, bson_t *filter, bson_t *update)
 {
     spill_error_t error;
     SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
     if (array->definition.unique || spill_array_check_built(array, &error) != SPILL_OK ||
         spill_owner_init(&own, array, owner, &error) != SPILL_OK ||
-        check_elements(&own, elements, count, &error) != SPILL_OK)
+        check_elements(&own, elements, count, &error) != SPILL_OK ||
+        spill_array_check_session(array, session, count, NULL, &error) != SPILL_OK)
         return false; /* the append reports it */
+    if (session != NULL && spill_session_forgets(session))
+        return false; /* the append also removes old entries */
     spill_part_t part = next_part(&own, elements, count);
+    part.session = session;
     return part.count == count && spill_layout_make_push(&own, &part, filter, update);
 }
 

@@ -67,11 +67,12 @@ spill_code_t spill_array_check_top_n(const spill_owner_t *owner, const spill_val
 
 /*
  * Make the update by which the caller itself appends the elements, oldest first, to an existing
- * head (spill_store_ops_t.make_push). False: use spill_array_append. (append.c)
+ * head (spill_store_ops_t.make_push), under an operation of a session (or NULL). False: use
+ * spill_array_append. (append.c)
  */
 bool spill_array_make_push(spill_array_t *array, const spill_value_t *owner,
-                           const spill_value_t *elements, size_t count, bson_t *filter,
-                           bson_t *update);
+                           const spill_value_t *elements, size_t count,
+                           const spill_session_op_t *session, bson_t *filter, bson_t *update);
 
 /* Check that the definition has an id_field and that the value can be an id. SPILL_INVALID. */
 spill_code_t spill_array_check_id(const spill_array_t *array, const spill_value_t *id,

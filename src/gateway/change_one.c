@@ -130,7 +130,7 @@ bool spill_change_session(spill_change_t *change, const spill_value_t *owner,
         session->number = change->taken;
     }
     memcpy(session->session, command->session, sizeof session->session);
-    memcpy(session->user, change->translation->connection->user, sizeof session->user);
+    memcpy(session->user, change->translation->user, sizeof session->user);
     return true;
 }
 

@@ -43,7 +43,9 @@ void spill_connection_free_if_done(spill_connection_t *connection)
     if (!connection->client_closed || connection->link || connection->job)
         return;
     unlink_connection(connection);
-    if (connection->numbered)
+    if (connection->numbered && connection->push_turn.recorded)
+        spill_connection_forget_numbered(connection);
+    else if (connection->numbered)
         spill_connection_end_numbered(connection, NULL);
     spill_connection_release_reply(connection);
     spill_push_turn_end(connection->gateway->served, &connection->push_turn);
@@ -124,6 +126,13 @@ void spill_connection_end_numbered(spill_connection_t *connection, const bson_t 
 {
     spill_retries_end(connection->gateway->retries, &connection->retry_key, connection->retry_txn,
                       (int64_t)uv_now(&connection->loop->uv), reply);
+    connection->numbered = false;
+}
+
+void spill_connection_forget_numbered(spill_connection_t *connection)
+{
+    spill_retries_forget(connection->gateway->retries, &connection->retry_key,
+                         connection->retry_txn, (int64_t)uv_now(&connection->loop->uv));
     connection->numbered = false;
 }
 

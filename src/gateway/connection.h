@@ -108,6 +108,8 @@ void spill_connection_send(spill_connection_t *connection, const uint8_t *bytes,
 
 /* Remember the reply to the numbered write; NULL: its outcome is unknown. */
 void spill_connection_end_numbered(spill_connection_t *connection, const bson_t *reply);
+/* A repetition of the numbered write changes nothing twice: carry it out. */
+void spill_connection_forget_numbered(spill_connection_t *connection);
 
 /* The command in progress has ended: log it if it was slow. */
 void spill_connection_note_slow(spill_connection_t *connection, spill_metrics_class_t class);

@@ -294,7 +294,7 @@ static bool start_first_step(spill_connection_t *connection, const spill_client_
     spill_buffer_t *scratch = &connection->loop->scratch;
     if (command->message->header.length > MESSAGE_BYTES_MAX ||
         !spill_first_step_make(connection->gateway->served, connection->gateway->activity, command,
-                               &body, &connection->push_turn))
+                               connection->authentication.user, &body, &connection->push_turn))
         return false;
     if (spill_connection_need_link(connection)) {
         connection->first_started_us = spill_clock_now_us(NULL);
@@ -394,7 +394,8 @@ static void end_write(spill_connection_t *connection, const spill_buffer_t *byte
 static void end_first_step(spill_connection_t *connection, const spill_buffer_t *bytes,
                            const spill_wire_message_t *reply)
 {
-    if (!spill_first_step_is_done(&reply->body)) {
+    if (!spill_first_step_is_done(&reply->body, &connection->push_turn)) {
+        connection->push_turn.recorded = false;
         start_job(connection, &connection->first_message);
         return;
     }
@@ -443,9 +444,7 @@ static void note_job(spill_connection_t *connection, bool close, bool changed, c
         spill_connection_end_numbered(connection, close ? NULL : reply);
         return;
     }
-    spill_retries_forget(connection->gateway->retries, &connection->retry_key,
-                         connection->retry_txn, (int64_t)uv_now(&connection->loop->uv));
-    connection->numbered = false;
+    spill_connection_forget_numbered(connection);
 }
 
 void spill_dispatch_job_done(spill_connection_t *connection)

@@ -34,42 +34,50 @@ static void make_plain(const spill_change_t *change, bson_t *body)
 
 /* ---- a managed array ------------------------------------------------------------------------- */
 
-/* Is the statement a push alone, whose repetition no record has to find? */
+/* Is the statement a push alone? */
 static bool is_push_alone(const spill_translation_t *translation,
                           const spill_statement_t *statement)
 {
     bson_t others = BSON_INITIALIZER;
     bson_iter_t iter;
-    bool alone = translation->command->txn_number < 0 && statement->count > 0 &&
-                 spill_filter_is_id(&statement->q) &&
+    bool alone = statement->count > 0 && spill_filter_is_id(&statement->q) &&
                  !spill_translation_find(translation, "writeConcern", &iter) &&
                  !spill_statement_others(statement, translation->array, &others);
     bson_destroy(&others);
     return alone;
 }
 
-/* The client's command with the library's update: acknowledged as by the library. */
+/*
+ * The client's command with the library's update: acknowledged as by the library. It does not have
+ * the client's number: the entry of the session, which the update writes, finds a repetition.
+ */
 static void write_update(const spill_translation_t *translation, const bson_t *filter,
                          const bson_t *update, bson_t *body)
 {
-    static const char *const except[] = {"updates", "ordered", NULL};
+    static const char *const except[] = {"updates", "ordered", "txnNumber", "stmtId", "stmtIds",
+                                         NULL};
     bson_init(body);
     spill_translation_copy_body(translation, except, body);
     BCON_APPEND(body, "updates", "[", "{", "q", BCON_DOCUMENT(filter), "u", BCON_DOCUMENT(update),
                 "}", "]", "writeConcern", "{", "w", "majority", "}");
 }
 
-static bool make_append(const spill_translation_t *translation, const spill_statement_t *statement,
-                        const spill_value_t *owner, bson_t *body)
+/* A command with a number has to have a session. */
+static bool make_append(spill_change_t *change, const spill_value_t *owner, bson_t *body)
 {
     bson_t filter, update;
+    spill_session_op_t session;
+    const spill_translation_t *translation = change->translation;
+    const spill_statement_t *statement = change->statement;
     const spill_served_collection_t *at = translation->at;
     bool newest_first = at->definition->order == SPILL_ARRAY_NEWEST_FIRST;
-    if (!is_push_alone(translation, statement))
+    bool numbered = spill_change_session(change, owner, &session);
+    if (!is_push_alone(translation, statement) ||
+        (!numbered && translation->command->txn_number >= 0))
         return false;
     spill_value_t *elements = spill_statement_elements(statement, newest_first);
-    bool made = spill_array_make_push(at->array, owner, elements, (size_t)statement->count, &filter,
-                                      &update);
+    bool made = spill_array_make_push(at->array, owner, elements, (size_t)statement->count,
+                                      numbered ? &session : NULL, &filter, &update);
     bson_free(elements);
     if (made) {
         write_update(translation, &filter, &update, body);
@@ -99,7 +107,8 @@ static bool make(spill_translation_t *translation, spill_activity_t *activity,
         turn->held = true;
         turn->slot = spill_managed_begin(spill_served_managed(translation->served), collection,
                                          &owner, &alone);
-        made = alone && make_append(translation, &statement, &owner, body);
+        made = alone && make_append(&change, &owner, body);
+        turn->recorded = made && translation->command->txn_number >= 0;
         if (made)
             spill_activity_owner(activity, collection, &owner);
     } else {
@@ -111,8 +120,8 @@ static bool make(spill_translation_t *translation, spill_activity_t *activity,
 }
 
 bool spill_first_step_make(spill_served_t *served, spill_activity_t *activity,
-                           const spill_client_command_t *command, bson_t *body,
-                           spill_push_turn_t *turn)
+                           const spill_client_command_t *command, const uint8_t user[8],
+                           bson_t *body, spill_push_turn_t *turn)
 {
     bson_t document;
     spill_translation_t translation;
@@ -120,6 +129,7 @@ bool spill_first_step_make(spill_served_t *served, spill_activity_t *activity,
     if (strcmp(command->name, "update") != 0 || command->unanswered || command->in_transaction)
         return false;
     spill_translation_init(&translation, served, NULL, command);
+    memcpy(translation.user, user, sizeof translation.user);
     bool made = translation.at != NULL && translation.at->array != NULL &&
                 spill_statements_only(&translation, "updates", &document) &&
                 make(&translation, activity, &document, body, turn);
@@ -131,13 +141,15 @@ void spill_push_turn_end(spill_served_t *served, spill_push_turn_t *turn)
 {
     if (turn->held)
         spill_managed_end(spill_served_managed(served), turn->slot);
-    turn->held = false;
+    turn->held = turn->recorded = false;
 }
 
-bool spill_first_step_is_done(const bson_t *reply)
+bool spill_first_step_is_done(const bson_t *reply, const spill_push_turn_t *turn)
 {
     bson_iter_t iter;
     int code = spill_reply_error_code(reply);
+    if (code != 0 && turn->recorded)
+        return false; /* the worker finds out, and its errors have the labels for drivers */
     if (code != 0)
         return spill_server_changes_state(code) || spill_server_may_have_changed(code);
     return bson_iter_init_find(&iter, reply, "ok") && spill_iter_is_true(&iter) &&

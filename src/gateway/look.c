@@ -2,6 +2,7 @@
 #include "gateway/change.h"
 
 #include "gateway/mention.h"
+#include "store/renumber.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -53,11 +54,18 @@ void spill_look_release(spill_look_t *look)
 static void append_projection(const spill_translation_t *translation, bson_t *find)
 {
     char field[SPILL_NAME_SIZE + 1];
+    bson_t projection, length, choice;
     snprintf(field, sizeof field, "$%s", translation->array);
-    BCON_APPEND(find, "projection", "{", "_id", BCON_INT32(1), "spill", BCON_INT32(1), "length",
-                "{", "$cond", "[", "{", "$isArray", "[", BCON_UTF8(field), "]", "}", "{", "$size",
-                BCON_UTF8(field), "}", BCON_INT32(-1), "]", "}", "bytes", "{", "$bsonSize",
-                "$$ROOT", "}", "}");
+    BSON_APPEND_DOCUMENT_BEGIN(find, "projection", &projection);
+    BCON_APPEND(&projection, "_id", BCON_INT32(1), "spill", BCON_INT32(1), "bytes", "{",
+                "$bsonSize", "$$ROOT", "}");
+    BSON_APPEND_DOCUMENT_BEGIN(&projection, "length", &length);
+    BSON_APPEND_ARRAY_BEGIN(&length, "$cond", &choice);
+    spill_append_is_array(translation->array, false, "0", &choice);
+    BCON_APPEND(&choice, "1", "{", "$size", BCON_UTF8(field), "}", "2", BCON_INT32(-1));
+    bson_append_array_end(&length, &choice);
+    bson_append_document_end(&projection, &length);
+    bson_append_document_end(find, &projection);
 }
 
 static void read_look(const spill_translation_t *translation, const bson_t *document,

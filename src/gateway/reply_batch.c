@@ -202,7 +202,7 @@ bool spill_batch_begin(spill_translation_t *translation, const bson_t *from, spi
     bson_t documents;
     SPILL_SCOPED(free_cursor)
     spill_read_cursor_t *cursor =
-        spill_read_cursor_new(translation->at, translation->connection->user);
+        spill_read_cursor_new(translation->at, translation->user);
     cursor->asked = *asked;
     *asked = (spill_asked_t){0};
     cursor->upstream = find_cursor_id(from);
@@ -247,7 +247,7 @@ bool spill_batch_get_more(spill_translation_t *translation, bson_t *reply)
             : 0;
     SPILL_SCOPED(free_cursor)
     spill_read_cursor_t *cursor = spill_cursors_take(spill_served_cursors(translation->served), id,
-                                                     translation->connection->user);
+                                                     translation->user);
     if (cursor == NULL)
         return no_cursor(translation, id);
     translation->at = cursor->at; /* the definition that the read began with */
@@ -291,7 +291,7 @@ bool spill_batch_kill(spill_translation_t *translation, bson_t *reply)
             const char *key;
             int64_t number = bson_iter_as_int64(&id);
             spill_read_cursor_t *cursor = spill_cursors_take(
-                spill_served_cursors(translation->served), number, translation->connection->user);
+                spill_served_cursors(translation->served), number, translation->user);
             bson_uint32_to_string(cursor != NULL ? kills++ : misses++, &key, text, sizeof text);
             BSON_APPEND_INT64(cursor != NULL ? &killed : &missing, key, number);
             if (cursor != NULL)

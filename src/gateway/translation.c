@@ -15,6 +15,8 @@ void spill_translation_init(spill_translation_t *translation, spill_served_t *se
 {
     *translation = (spill_translation_t){
         .served = served, .array = "", .connection = connection, .command = command};
+    if (connection != NULL)
+        memcpy(translation->user, connection->user, sizeof translation->user);
     bson_init(&translation->failure);
     translation->at = spill_served_find(served, command->database, command->collection);
     if (translation->at != NULL)

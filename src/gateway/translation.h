@@ -24,6 +24,7 @@ typedef struct spill_translation {
     const spill_served_collection_t *at; /* NULL: a command of the database, or of another place */
     const char *array;                   /* at->definition->array; "" without `at` */
     spill_client_connection_t *connection;
+    uint8_t user[8]; /* the connection's */
     const spill_client_command_t *command;
     const spill_bulk_place_t *bulk; /* NULL: the command is one of its own */
     /* After a failure: the fields of an error reply without `ok`: {code, codeName, errmsg, ...}. */

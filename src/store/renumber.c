@@ -189,28 +189,29 @@ static void append_own(const spill_renumbering_t *renumbering, bson_t *sides)
     bson_destroy(&kept);
 }
 
-/* Append, as operand "0", whether the field is an array or missing, and not behind other values. */
-static void append_is_array(const char *array, bson_t *choice)
+static void append_has_type(const char *path, size_t length, const char *type, bool or_missing,
+                            uint32_t *count, bson_t *all)
 {
     char field[SPILL_NAME_SIZE + 1], text[16];
     const char *key;
+    snprintf(field, sizeof field, "$%.*s", (int)length, path);
+    bson_uint32_to_string((*count)++, &key, text, sizeof text);
+    BCON_APPEND(all, key, "{", "$in", "[", "{", "$type", BCON_UTF8(field), "}", "[",
+                BCON_UTF8(type), BCON_UTF8(or_missing ? "missing" : type), "]", "]", "}");
+}
+
+void spill_append_is_array(const char *array, bool or_missing, const char *key, bson_t *to)
+{
     uint32_t count = 0;
     bson_t condition, all;
-    BSON_APPEND_DOCUMENT_BEGIN(choice, "0", &condition);
+    BSON_APPEND_DOCUMENT_BEGIN(to, key, &condition);
     BSON_APPEND_ARRAY_BEGIN(&condition, "$and", &all);
     for (size_t length = spill_path_next_parent(array, 0); length > 0;
-         length = spill_path_next_parent(array, length)) {
-        snprintf(field, sizeof field, "$%.*s", (int)length, array);
-        bson_uint32_to_string(count++, &key, text, sizeof text);
-        BCON_APPEND(&all, key, "{", "$in", "[", "{", "$type", BCON_UTF8(field), "}", "[", "object",
-                    "missing", "]", "]", "}");
-    }
-    snprintf(field, sizeof field, "$%s", array);
-    bson_uint32_to_string(count++, &key, text, sizeof text);
-    BCON_APPEND(&all, key, "{", "$in", "[", "{", "$type", BCON_UTF8(field), "}", "[", "array",
-                "missing", "]", "]", "}");
+         length = spill_path_next_parent(array, length))
+        append_has_type(array, length, "object", or_missing, &count, &all);
+    append_has_type(array, strlen(array), "array", or_missing, &count, &all);
     bson_append_array_end(&condition, &all);
-    bson_append_document_end(choice, &condition);
+    bson_append_document_end(to, &condition);
 }
 
 void spill_renumber_expression(const spill_renumbering_t *renumbering, bson_t *set)
@@ -218,7 +219,7 @@ void spill_renumber_expression(const spill_renumbering_t *renumbering, bson_t *s
     bson_t spill, choice, merged, sides;
     BSON_APPEND_DOCUMENT_BEGIN(set, "spill", &spill);
     BSON_APPEND_ARRAY_BEGIN(&spill, "$cond", &choice);
-    append_is_array(renumbering->array, &choice);
+    spill_append_is_array(renumbering->array, true, "0", &choice);
     BSON_APPEND_DOCUMENT_BEGIN(&choice, "1", &merged);
     BSON_APPEND_ARRAY_BEGIN(&merged, "$mergeObjects", &sides);
     BCON_APPEND(&sides, "0", "{", "$literal", BCON_DOCUMENT(&renumbering->spill), "}");

@@ -49,6 +49,12 @@ void spill_renumber_set(const spill_renumbering_t *renumbering, bson_t *set, bso
                         bson_t *date);
 
 /*
+ * Append the expression: is the field at the path an array, in documents alone? (`$isArray` is also
+ * true of a path through an array of documents.) `or_missing`: or nothing.
+ */
+void spill_append_is_array(const char *array, bool or_missing, const char *key, bson_t *to);
+
+/*
  * Append the new value of `spill` as an expression. If the array's field then has another value
  * than an array, the bookkeeping is removed: the caller has seen to it that later heads of the
  * owner get a later incarnation.

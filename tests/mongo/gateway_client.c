@@ -241,7 +241,7 @@ static bool run_first_step(gateway_client_t *client, const spill_client_command_
 {
     bson_t body;
     spill_error_t error;
-    if (!spill_first_step_make(client->served, NULL, command, &body, turn))
+    if (!spill_first_step_make(client->served, NULL, command, client->connection.user, &body, turn))
         return false;
     *close = call(&client->connection, &body, NULL, 0, reply, &error) != SPILL_OK;
     bson_destroy(&body);
@@ -249,7 +249,7 @@ static bool run_first_step(gateway_client_t *client, const spill_client_command_
         bson_init(reply);
         return true;
     }
-    bool done = spill_first_step_is_done(reply);
+    bool done = spill_first_step_is_done(reply, turn);
     if (!done)
         bson_destroy(reply);
     return done;

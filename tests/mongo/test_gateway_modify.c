@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -71,6 +72,27 @@ static void an_operator_on_a_missing_array_changes_nothing(void **state)
         }
 }
 
+/*
+ * Behind an array of documents there is no array, though an expression makes one of their fields.
+ * So the push is for the server, which refuses it.
+ */
+static void a_path_through_an_array_is_the_servers(void **state)
+{
+    (void)state;
+    spill_definition_t definition = gateway_small_definition();
+    strcpy(definition.array, "h.f");
+    gateway_fixture_t *fixture = gateway_fixture_new(&definition);
+    gateway_try_direct(fixture,
+                       "{\"insert\": \"c\", \"documents\": [{\"_id\": 1, \"h\": [{\"f\": [1]}]}]}",
+                       "n", "1");
+    gateway_try(fixture,
+                "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"$push\": "
+                "{\"h.f\": {\"$each\": [2, 3, 4, 5]}}}}]}",
+                "writeErrors.0.code", "28");
+    gateway_try(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.h", "[ { \"f\" : [ 1 ] } ]");
+    gateway_fixture_free(fixture);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, gateway_setup, gateway_teardown)
@@ -78,6 +100,7 @@ int main(void)
         TEST(a_document_without_a_field_is_returned_empty),
         TEST(a_removed_head_without_a_field_is_returned_empty),
         TEST(an_operator_on_a_missing_array_changes_nothing),
+        cmocka_unit_test(a_path_through_an_array_is_the_servers),
     };
     server_uri();
     return cmocka_run_group_tests(tests, NULL, NULL);

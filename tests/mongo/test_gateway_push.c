@@ -5,10 +5,12 @@
 #include "mongo/gateway_client.h"
 
 #include "support/server.h"
+#include "util/error.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -124,12 +126,112 @@ static void a_push_with_a_wrong_length_is_made_once(void **state)
     close_fixture(fixture);
 }
 
+/* ---- numbered pushes ------------------------------------------------------------------------- */
+
+/* The gateway has known for long that owner 1 is managed. */
+static void settle_owner(gateway_client_t *client)
+{
+    struct timespec now;
+    bson_iter_t id;
+    SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
+    BSON_APPEND_INT32(&filter, "_id", 1);
+    assert_true(bson_iter_init_find(&id, &filter, "_id"));
+    spill_value_t owner = spill_value_from_iter(&id);
+    spill_managed_owners_t *owners = spill_served_managed(client->served);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    spill_managed_forget(owners, "c", &owner);
+    spill_managed_note(owners, "c", &owner, now.tv_sec - SPILL_MANAGED_SETTLED_SECONDS - 1);
+}
+
+static void push_numbered(gateway_client_t *client, int64_t txn_number, int element)
+{
+    client->txn_number = txn_number;
+    push(client, element, element + 1);
+}
+
+/* How many entries of sessions does the head have? */
+static int64_t entries(const fixture_t *fixture)
+{
+    bson_iter_t iter, found, each;
+    int64_t count = 0;
+    bson_t *reply = gateway_direct_json(fixture->client, "{\"find\": \"c\"}");
+    assert_true(bson_iter_init(&iter, reply));
+    if (bson_iter_find_descendant(&iter, "cursor.firstBatch.0.spill.f.sessions", &found) &&
+        bson_iter_recurse(&found, &each))
+        while (bson_iter_next(&each))
+            count++;
+    bson_destroy(reply);
+    return count;
+}
+
+static void a_numbered_push_is_one_update_with_its_entry(void **state)
+{
+    enum { PUSHES = 6 };
+    (void)state;
+    fixture_t *fixture = open_fixture();
+    settle_owner(fixture->client);
+    int64_t calls = fixture->client->calls;
+    for (int i = 0; i < PUSHES; i++)
+        push_numbered(fixture->client, i, ADOPTED + i);
+    /* Perhaps one of them also removes old entries, and is made by the library. */
+    assert_true(fixture->client->calls - calls >= PUSHES - 1);
+    assert_true(fixture->client->calls - calls <= PUSHES);
+    assert_int_equal(entries(fixture), 1);
+    /* The driver repeats the last one, here and through another gateway. */
+    gateway_client_t *other = gateway_client_new(fixture->uri);
+    push_numbered(fixture->client, PUSHES - 1, ADOPTED + PUSHES - 1);
+    push_numbered(other, PUSHES - 1, ADOPTED + PUSHES - 1);
+    gateway_client_free(other);
+    expect_numbers(fixture, ADOPTED + PUSHES);
+    close_fixture(fixture);
+}
+
+/*
+ * The gateway dies at each call of a numbered push, before it or before its answer. The driver
+ * repeats the push through another gateway, which may know the owner as well.
+ */
+static void a_numbered_push_that_is_killed_is_made_once(void **state)
+{
+    (void)state;
+    fixture_t *fixture = open_fixture();
+    int element = ADOPTED;
+    for (int how = 0; how < 4; how++) {
+        bool died = true;
+        for (int call = 1; died; call++, element++) {
+            gateway_client_t *other = gateway_client_new(fixture->uri);
+            char *command = bson_strdup_printf(
+                "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": "
+                "{\"$push\": {\"f\": %d}}}]}",
+                element);
+            fixture->client->dies_at = call;
+            fixture->client->loses_reply = how % 2 == 1;
+            fixture->client->broken = false;
+            fixture->client->txn_number = other->txn_number = element;
+            settle_owner(fixture->client);
+            bson_destroy(gateway_run_json(fixture->client, command));
+            died = fixture->client->broken;
+            fixture->client->dies_at = 0;
+            if (how / 2 == 1)
+                settle_owner(other);
+            bson_t *reply = gateway_run_json(other, command);
+            gateway_expect(reply, "n", "1");
+            bson_destroy(reply);
+            bson_free(command);
+            gateway_client_free(other);
+        }
+    }
+    expect_numbers(fixture, element);
+    close_fixture(fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_push_is_one_update_on_the_clients_connection),
         cmocka_unit_test(pushes_at_the_same_time_go_to_the_library),
         cmocka_unit_test(a_push_with_a_wrong_length_is_made_once),
+        cmocka_unit_test(a_numbered_push_is_one_update_with_its_entry),
+        cmocka_unit_test(a_numbered_push_that_is_killed_is_made_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
