@@ -91,7 +91,8 @@ static spill_exit_t print_result(const spill_invocation_t *invocation,
     const scan_options_t *given = invocation->options;
     spill_error_t error;
     if (invocation->json)
-        spill_scan_write_json(result, spill_cli_shown_source(invocation, result), stdout);
+        spill_scan_write_json(result, spill_scan_shown_source(result, invocation->arguments[0]),
+                              stdout);
     else
         spill_cli_print_scan(result);
     spill_cli_print_problems(result);
@@ -245,7 +246,7 @@ static spill_code_t print_or_write(const spill_invocation_t *invocation,
                                    const spill_scan_result_t *result, spill_error_t *error)
 {
     const plan_options_t *given = invocation->options;
-    const char *source = spill_cli_shown_source(invocation, result);
+    const char *source = spill_scan_shown_source(result, invocation->arguments[0]);
     SPILL_SCOPED(spill_text_release) spill_text_t text = {0};
     SPILL_SCOPED(spill_plan_release) spill_plan_t plan = spill_plan_make(result, given->target);
     SPILL_TRY(spill_text_open(&text, error));
@@ -317,7 +318,7 @@ static spill_code_t write_page(const spill_invocation_t *invocation,
     const report_options_t *given = invocation->options;
     SPILL_SCOPED(spill_text_release) spill_text_t page = {0};
     SPILL_SCOPED(spill_plan_release) spill_plan_t plan = spill_plan_make(result, given->target);
-    const char *shown = spill_cli_shown_source(invocation, result);
+    const char *shown = spill_scan_shown_source(result, invocation->arguments[0]);
     SPILL_TRY(spill_text_open(&page, error));
     spill_report_write(result, &plan, result->source ? result->source : shown, page.to);
     SPILL_TRY(spill_text_close(&page, error));

@@ -88,10 +88,6 @@ spill_exit_t spill_cli_scan_exit(const spill_scan_result_t *result);
 
 /* ---- the result as text ---------------------------------------------------------------------- */
 
-/* The source's name for output: as it was given, for a server without a password. */
-const char *spill_cli_shown_source(const spill_invocation_t *invocation,
-                                   const spill_scan_result_t *result);
-
 /* For spill_scan_options_t: show the progress of a scan; the context is a spill_cli_progress_t. */
 void spill_cli_show_scan(void *context, const spill_scan_progress_t *progress);
 

@@ -3,7 +3,6 @@
 
 #include "cli/cli.h"
 #include "cli/process.h"
-#include "store/raw_reader.h"
 #include "util/text.h"
 
 #include <inttypes.h>
@@ -11,15 +10,6 @@
 #include <string.h>
 
 enum { PATHS_SHOWN = 8, OWNERS_SHOWN = 3, COLLECTIONS_SHOWN = 20, EXAMPLES_SHOWN = 3 };
-
-const char *spill_cli_shown_source(const spill_invocation_t *invocation,
-                                   const spill_scan_result_t *result)
-{
-    const char *given = invocation->arguments[0];
-    if (!spill_raw_reader_serves(given) && given[0] != '@')
-        return given;
-    return result->collection_count > 0 ? result->collections[0].input : "a server";
-}
 
 static double per_cent(int64_t part, int64_t whole)
 {

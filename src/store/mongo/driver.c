@@ -11,6 +11,11 @@
 
 #define LIBRARY "libmongoc-1.0.so.0"
 
+/* Where it is: a packager that brings its own gives a path, which may begin with $ORIGIN. */
+#ifndef SPILLWAY_DRIVER
+#define SPILLWAY_DRIVER LIBRARY
+#endif
+
 spill_driver_t spill_driver;
 
 static char failure[256]; /* why libmongoc is not loaded; "": it is */
@@ -42,8 +47,8 @@ static bool find_functions(void *library)
  */
 static void load(void)
 {
-    void *before = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    void *before = dlopen(SPILLWAY_DRIVER, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    void *library = dlopen(SPILLWAY_DRIVER, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         snprintf(failure, sizeof failure, "%s", dlerror());
         return;

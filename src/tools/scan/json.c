@@ -1,6 +1,7 @@
 /* A scan's result as one JSON document, by tables of fields. docs/reference/scan-json.md has the
  * schema. */
 #include "bson/value.h"
+#include "store/raw_reader.h"
 #include "tools/scan/json_fields.h"
 #include "tools/scan/scan.h"
 #include "util/error.h"
@@ -278,6 +279,13 @@ static const spill_field_t result_fields[] = {
     COUNT(problems_all, "problemCount")};
 static const spill_record_t result_record =
     SPILL_RECORD("scan", spill_scan_result_t, result_fields);
+
+const char *spill_scan_shown_source(const spill_scan_result_t *result, const char *given)
+{
+    if (!spill_raw_reader_serves(given) && given[0] != '@')
+        return given;
+    return result->collection_count > 0 ? result->collections[0].input : "a server";
+}
 
 void spill_scan_write_json(const spill_scan_result_t *result, const char *source, FILE *to)
 {

@@ -239,6 +239,12 @@ void spill_scan_derive(spill_scan_result_t *result);
 void spill_scan_find(spill_scan_result_t *result);
 
 /*
+ * The name of a source for output: as it was `given`; for a server, or an @FILE with a server's
+ * URI, its address without a password. Borrows from either argument.
+ */
+const char *spill_scan_shown_source(const spill_scan_result_t *result, const char *given);
+
+/*
  * Write it as one JSON document (docs/reference/scan-json.md). `source` is its name, without a
  * password. Values that JSON cannot express are null.
  */

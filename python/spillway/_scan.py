@@ -1,0 +1,77 @@
+"""Find the arrays that grow without a bound."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from ._errors import SpillwayError, from_c
+from ._native import ffi, lib
+
+
+def scan(
+    source: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    collections: Sequence[str] | None = None,
+    max_elements: int = 0,
+    max_bytes: int = 0,
+    sample: int = 0,
+    rate: int = 0,
+) -> dict[str, Any]:
+    """Read each document of a source once, and return what docs/reference/scan-json.md describes.
+
+    source         a folder or archive of mongodump; a .bson, NDJSON or JSON file, also .gz or .zst;
+                   a server's database, "mongodb://HOST/DATABASE"; or an embedded store
+    format         "ndjson", "json", "bson" or "archive"; by default from the file's name
+    collections    of a server: only these
+    max_elements   of an array: more are too many; default 10 000
+    max_bytes      of an array in one document; default 200 KiB
+    sample, rate   of a server: documents of each collection; documents per second
+
+    Damage in the input is no error: "problems" has its places. Memory does not grow with the input.
+    Ctrl-C ends the scan and raises KeyboardInterrupt.
+    """
+    outcome: list[dict[str, Any] | SpillwayError] = []
+    call = lib.spill_scan_call_new()
+
+    def run() -> None:
+        error = ffi.new("spill_error_t *")
+        text = lib.spill_scan_call_run(
+            call,
+            os.fsencode(source),
+            ffi.NULL if format is None else ffi.new("char[]", format.encode()),
+            ffi.NULL if collections is None else ffi.new("char[]", ",".join(collections).encode()),
+            max_elements,
+            max_bytes,
+            sample,
+            rate,
+            error,
+        )
+        if text == ffi.NULL:
+            outcome.append(from_c(error.code, error))
+            return
+        try:
+            outcome.append(json.loads(ffi.string(text)))
+        finally:
+            lib.bson_free(text)
+
+    # The main thread waits where a signal reaches it.
+    thread = threading.Thread(target=run, name="spillway-scan", daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(0.2)
+    except BaseException:
+        lib.spill_scan_call_stop(call)
+        thread.join()
+        raise
+    finally:
+        lib.spill_scan_call_free(call)
+    result = outcome[0]
+    if isinstance(result, SpillwayError):
+        raise result
+    return result
