@@ -139,7 +139,7 @@ typedef struct spill_definition {
      * versions have "".
      */
     char element_id_field[SPILL_NAME_SIZE]; /**< "elementId" */
-    /** Layout bucket. Layouts reference and subset have value_field and the `stats_` fields, too. */
+    /** Layout bucket. Layouts reference and subset have value_field and `stats_` fields, too. */
     spill_window_t window;               /**< the length of a window */
     char window_field[SPILL_NAME_SIZE];  /**< "month": a document's field that names its window */
     char window_source[SPILL_NAME_SIZE]; /**< SPILL_WINDOW_FIELD: the path of the name; or "" */

@@ -435,8 +435,8 @@ static spill_code_t append_together(spill_owner_t *owner, const spill_part_t *pa
 
 /*
  * Do not combine an append that has an update or a match with conditions, or an append to a head
- * that keeps the top-N: its result has the elements that were dropped. Do not combine an append with
- * a deadline: it must not wait for another thread's command.
+ * that keeps the top-N: its result has the elements that were dropped. Do not combine an append
+ * with a deadline: it must not wait for another thread's command.
  */
 spill_code_t spill_layout_append(spill_owner_t *owner, const spill_part_t *part,
                                  spill_append_result_t *result, spill_error_t *error)

@@ -13,7 +13,7 @@
  *   unmanaged.c       arrays that programs without Spillway write
  *   listing.c         lists of owners, windows and pages, read in batches
  *   store.c           calls of a store's table; store_open.c opens a store by its URI
- *   timed.c           steps of threads with a deadline; timed_steps.c has their kinds
+ *   timed.c           steps of threads with a deadline; timed_steps.c, timed_list.c: the kinds
  *   job.c             job checkpoints
  *   raw_reader.h, raw_admin.h   an application's own collections on a server
  */

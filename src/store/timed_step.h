@@ -1,4 +1,7 @@
-/* A step that is carried out under a deadline: timed.c runs it, timed_steps.c has the kinds. */
+/*
+ * A step that is carried out under a deadline: timed.c runs it; timed_steps.c and timed_list.c have
+ * the kinds.
+ */
 #ifndef SPILL_STORE_TIMED_STEP_H
 #define SPILL_STORE_TIMED_STEP_H
 

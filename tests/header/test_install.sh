@@ -69,7 +69,7 @@ int main(void)
 }
 END
 read -ra both < <(pkg-config --cflags --libs "${static[@]}" spillway libmongoc-1.0)
-"$compiler" -std=c17 "${instrument[@]}" "$folder/pool.c" -o "$folder/pool" "${both[@]}"
+"$compiler" -std=gnu17 "${instrument[@]}" "$folder/pool.c" -o "$folder/pool" "${both[@]}"
 "$folder/pool"
 unset PKG_CONFIG_PATH
 

@@ -264,8 +264,7 @@ static const char *damage(const spill_store_t *store)
 /* The functions of every embedded store, whatever its engine. */
 #define COMMON_OPS                                                                                 \
     .shared_window = true, .checks_ids = true, .begins_steps = true, .call = call,                 \
-    .call_many = call_many,                                                                        \
-    .bind = spill_embedded_bind,                                                                   \
+    .call_many = call_many, .bind = spill_embedded_bind,                                           \
     .list = {[SPILL_LIST_OWNERS] = spill_embedded_owners,                                          \
              [SPILL_LIST_OVERSIZED] = spill_embedded_oversized,                                    \
              [SPILL_LIST_ORPHANS] = spill_embedded_orphans,                                        \

@@ -370,6 +370,17 @@ static spill_code_t await_ready(spill_store_t *base, spill_error_t *error)
     return SPILL_OK;
 }
 
+static void release_concerns(spill_mongo_concerns_t *concerns)
+{
+    if (concerns->write)
+        mongoc_write_concern_destroy(concerns->write);
+    if (concerns->read)
+        mongoc_read_concern_destroy(concerns->read);
+    bson_destroy(concerns->write_opts);
+    bson_destroy(concerns->read_opts);
+    *concerns = (spill_mongo_concerns_t){0};
+}
+
 static spill_code_t close_store(spill_store_t *base, spill_error_t *error)
 {
     (void)error;
@@ -377,7 +388,7 @@ static spill_code_t close_store(spill_store_t *base, spill_error_t *error)
     if (store->pool && !store->is_borrowed)
         mongoc_client_pool_destroy(store->pool);
     mongoc_read_prefs_destroy(store->primary);
-    spill_mongo_concerns_release(&store->concerns);
+    release_concerns(&store->concerns);
     spill_mongo_hints_free(store->hints);
     spill_mongo_ahead_free(store->ahead);
     bson_free(store->database);

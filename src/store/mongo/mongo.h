@@ -113,10 +113,6 @@ spill_mongo_t *spill_mongo_make_store(const mongoc_uri_t *uri, const char *datab
                                       const spill_store_options_t *options);
 spill_code_t spill_mongo_check(spill_mongo_t *store, spill_error_t *error);
 
-/* ---- pool.c ---------------------------------------------------------------------------------- */
-
-void spill_mongo_concerns_release(spill_mongo_concerns_t *concerns);
-
 /* A driver's cursor. Its documents are checked. */
 typedef struct spill_mongo_cursor {
     spill_mongo_t *store;

@@ -5,17 +5,6 @@
 
 #include <spillway/mongoc.h>
 
-void spill_mongo_concerns_release(spill_mongo_concerns_t *concerns)
-{
-    if (concerns->write)
-        mongoc_write_concern_destroy(concerns->write);
-    if (concerns->read)
-        mongoc_read_concern_destroy(concerns->read);
-    bson_destroy(concerns->write_opts);
-    bson_destroy(concerns->read_opts);
-    *concerns = (spill_mongo_concerns_t){0};
-}
-
 /* What spill_mongo_fill_defaults sets in the URI of a pool of the store's own. */
 static void fill_concerns(const mongoc_uri_t *uri, spill_mongo_concerns_t *concerns)
 {
@@ -52,8 +41,8 @@ static spill_code_t check_uri(const mongoc_uri_t *uri, const char *database, spi
 }
 
 /*
- * Version 1 of the error API hides that an error is the server's. No function returns the version of
- * a client, so send a command that no server knows.
+ * Version 1 of the error API hides that an error is the server's. No function returns the version
+ * of a client, so send a command that no server knows.
  */
 static spill_code_t check_error_api(spill_mongo_t *store, spill_error_t *error)
 {
