@@ -42,10 +42,10 @@ static void print_owner(const spill_large_owner_t *owner)
 /* ---- findings -------------------------------------------------------------------------------- */
 
 /* "1 key", "2 elements": of a map or an array. */
-static spill_counted_text_t counted_of(const spill_scan_path_t *path, int64_t count)
+static spill_counted_text_t counted_of(bool map, int64_t count)
 {
-    return path->map ? spill_counted_text(count, "key", "keys")
-                     : spill_counted_text(count, "element", "elements");
+    return map ? spill_counted_text(count, "key", "keys")
+               : spill_counted_text(count, "element", "elements");
 }
 
 static void print_since(const spill_scan_path_t *path)
@@ -54,7 +54,7 @@ static void print_since(const spill_scan_path_t *path)
     const char *sign = growth->added < 0 ? "" : "+";
     if (growth->elapsed_ms > 0)
         printf("    since:   %s%s in %s days, in all documents\n", sign,
-               counted_of(path, growth->added).text,
+               counted_of(path->map, growth->added).text,
                spill_number_text((double)growth->elapsed_ms / 86400e3).text);
 }
 
@@ -72,7 +72,7 @@ static void print_growth(const spill_scan_path_t *path, int64_t scanned_ms)
         printf(" first, with ");
     }
     printf("%" PRId64 " more %s", growth->limit.elements,
-           strchr(counted_of(path, growth->limit.elements).text, ' ') + 1);
+           strchr(counted_of(path->map, growth->limit.elements).text, ' ') + 1);
     if (growth->timed || growth->elapsed_ms > 0)
         printf(" at %s a day: %s", spill_number_text(growth->pace.per_day).text,
                spill_when_text(&growth->limit, scanned_ms).text);
@@ -102,8 +102,9 @@ static void print_longest(const spill_scan_path_t *path, int64_t scanned_ms)
     if (!path || path->owners.count == 0)
         return;
     const spill_large_owner_t *owner = &path->owners.items[0];
-    printf("    longest: %s, %s of a document of %s, _id ", counted_of(path, owner->length).text,
-           spill_size_text(owner->bytes).text, spill_size_text(owner->document_bytes).text);
+    printf("    longest: %s, %s of a document of %s, _id ",
+           counted_of(path->map, owner->length).text, spill_size_text(owner->bytes).text,
+           spill_size_text(owner->document_bytes).text);
     print_owner(owner);
     printf("\n    lengths: half have %" PRId64 " or fewer, 99 %% %" PRId64 " or fewer",
            path->lengths.p50, path->lengths.p99);
@@ -181,7 +182,7 @@ static void print_what(const spill_scan_result_t *result, const spill_scan_findi
     case SPILL_SCAN_FINDING_ARRAY:
     case SPILL_SCAN_FINDING_MAP:
         printf("    %" PRId64 " %s with more than %s or %s of it\n", finding->documents, documents,
-               counted_of(finding->path, limits->elements).text,
+               counted_of(finding->kind == SPILL_SCAN_FINDING_MAP, limits->elements).text,
                spill_size_text(limits->bytes).text);
         print_longest(finding->path, result->scanned_ms);
         break;

@@ -29,8 +29,9 @@ static bool count_owner(void *context, const spill_value_t *owner)
     counting->owners++;
     if (counting->owners % 256 != 0)
         return true;
-    spill_cli_progress_print(counting->progress, "%" PRId64 " owners counted, '%s'",
-                             counting->owners, counting->name);
+    if (counting->progress->terminal)
+        spill_cli_progress_print(counting->progress, "%" PRId64 " owners counted, '%s'",
+                                 counting->owners, counting->name);
     return !spill_cli_interrupted() &&
            spill_cli_progress_seconds(counting->progress) < counting->until_s;
 }

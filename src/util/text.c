@@ -37,8 +37,10 @@ spill_number_text_t spill_number_text(double number)
     spill_number_text_t shown;
     double size = fabs(number);
     int decimals = 0;
-    for (double at = 99.95; size > 0 && size < at && decimals < DECIMALS_MAX; at /= 10)
+    while (size > 0 && size < 99.95 && decimals < DECIMALS_MAX) {
+        size *= 10;
         decimals++;
+    }
     snprintf(shown.text, sizeof shown.text, "%.*f", decimals, number);
     char *end = shown.text + strlen(shown.text);
     while (decimals > 0 && end[-1] == '0')
