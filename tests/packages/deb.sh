@@ -49,11 +49,9 @@ int main(int argc, char **argv)
 {
     spill_store_t *store = NULL;
     spill_error_t error = {0};
-    if (argc == 2 && spill_store_open(argv[1], NULL, &store, &error) == SPILL_OK) {
-        puts("open");
-        spill_store_close(store);
+    if (argc == 2 && spill_store_open(argv[1], NULL, &store, &error) == SPILL_OK &&
+        spill_store_close(store, &error) == SPILL_OK)
         return 0;
-    }
     puts(error.message);
     return 1;
 }
