@@ -156,6 +156,21 @@ in_way bob '[{"events": [1]}]' "a path goes through sub-documents only"
 in_way cyd 5 "unset it, or define another path"
 in_way dan null "unset it, or define another path"
 
+# An update through another definition of the collection leaves the sub-document around an array that is there.
+if ! on_server; then # where other programs can replace it, too
+    numbers 1 4 | "$SPILLWAY" append "$db" events fay >out || fail "append"
+    numbers 1 1 | "$SPILLWAY" append "$db" tags fay >out || fail "append to tags"
+    for update in '{"$set": {"stats": {"theme": "dark"}}}' '{"$unset": {"stats": ""}}' '{"$inc": {"stats.count": 1}}' \
+        '{"$set": {"stats.events": []}}'; do
+        expect 4 update "$db" tags fay "$update"
+        has err "definition 'events': update: "
+    done
+    counts "$db" events fay 4
+    expect 0 update "$db" tags fay '{"$set": {"stats.theme": "dark", "statsother": 1}}'
+    documents events fay 'heads[0]["stats"]["theme"] == "dark" and len(heads[0]["stats"]["events"]) > 1'
+    expect 0 verify "$db"
+fi
+
 # ---- another program replaces the sub-document ---------------------------------------------------
 
 if on_server; then
