@@ -198,7 +198,11 @@ SPILL_API spill_code_t spill_array_append(spill_array_t *array, const spill_valu
 SPILL_API spill_code_t spill_array_op_base(spill_array_t *array, const spill_value_t *owner,
                                            int64_t *base, spill_error_t *error);
 
-/* Update the head's other fields as in spill_append_options; creates the owner. One atomic step. */
+/*
+ * Update the head's other fields as in spill_append_options; creates the owner. One atomic step.
+ * SPILL_REFUSED, on an embedded store: the update would change the array of another definition that
+ * this owner has, or a document around it.
+ */
 SPILL_API spill_code_t spill_array_update(spill_array_t *array, const spill_value_t *owner,
                                           const bson_t *update, spill_error_t *error);
 

@@ -39,6 +39,9 @@ refused "contains '\$'" --array 'stats.$events'
 refused "has more than 8 parts" --array a.b.c.d.e.f.g.h.i
 refused "one field would be in the other" --array stats --count-field stats.count
 refused "only the fields of a head may be paths" --page-array stats.events
+# The statistics of a bucket have a name by default.
+expect 2 define "$db" bad --layout bucket --time-field at --window month --collection users --array stats.events
+has err "array (--array) 'stats.events' and statsField (--stats-field) 'stats'"
 
 # ---- one array -----------------------------------------------------------------------------------
 
@@ -73,6 +76,11 @@ has out "stats"
 expect 0 edit "$db" events ada 11 '{"n": 120}'
 expect 0 remove "$db" events ada 0
 counts "$db" events ada 11
+# Behind the last element there is no next page, although number 0 was used.
+expect 0 read "$db" events ada --limit 11
+[ ! -s err ] || fail "the last page has a next one: $(cat err)"
+expect 0 read "$db" events ada --limit 10
+has err "next: --limit 10 --before 2"
 expect 0 verify "$db"
 expect 0 repair "$db" events
 expect 0 owners "$db" events --json
