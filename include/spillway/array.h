@@ -240,9 +240,9 @@ SPILL_API spill_code_t spill_array_op_base(spill_array_t *array, const spill_val
  * \return SPILL_OK, or the code of the failure
  * \null `error` may be NULL; else SPILL_INVALID
  * \errors SPILL_INVALID (an unknown operator, or a field of the array; layout bucket),
- *         SPILL_TOO_BIG, SPILL_REFUSED, SPILL_UNKNOWN, SPILL_TIMED_OUT, SPILL_IO, SPILL_READ_ONLY
- * \cost one store operation
- * \threads any number at once
+ *         SPILL_TOO_BIG, SPILL_REFUSED (on an embedded store: the update would change the array of
+ *         another definition that this owner has, or a document around it), SPILL_UNKNOWN,
+ * SPILL_TIMED_OUT, SPILL_IO, SPILL_READ_ONLY \cost one store operation \threads any number at once
  */
 SPILL_API spill_code_t spill_array_update(spill_array_t *array, const spill_value_t *owner,
                                           const bson_t *update, spill_error_t *error);

@@ -332,6 +332,8 @@ spill_code_t spill_array_append(spill_array_t *array, const spill_value_t *owner
     SPILL_TRY(spill_array_check_session(array, options->session, count, options->match, error));
     if (options->update != NULL)
         SPILL_TRY(spill_array_check_update(array, options->update, error));
+    if (options->update != NULL)
+        SPILL_TRY(spill_array_check_others(&own, options->update, error));
     spill_code_t code = append_parts(&own, elements, count, options, result, error);
     if (own.grew) /* also after an error */
         spill_windows_retain(array, owner);

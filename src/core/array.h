@@ -30,6 +30,16 @@ spill_code_t spill_array_check_update(const spill_array_t *array, const bson_t *
                                       spill_error_t *error);
 
 /*
+ * Embedded store: check that an update does not change the fields of other arrays in the owner's
+ * head, or replace a document around them. SPILL_REFUSED names the definition. On a server other
+ * programs may do that anyway (docs/internals/protocol.md). Cost: none if no other definition has
+ * heads in the collection; else a catalog read for each, and if the update would change its fields
+ * a read of the head. A head that is made meanwhile is not seen.
+ */
+spill_code_t spill_array_check_others(const spill_owner_t *owner, const bson_t *update,
+                                      spill_error_t *error);
+
+/*
  * Check a session's operation of `count` numbers, and a match; each may be NULL. SPILL_INVALID: the
  * layout has none, or one is malformed.
  */

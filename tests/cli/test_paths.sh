@@ -39,6 +39,9 @@ refused "contains '\$'" --array 'stats.$events'
 refused "has more than 8 parts" --array a.b.c.d.e.f.g.h.i
 refused "one field would be in the other" --array stats --count-field stats.count
 refused "only the fields of a head may be paths" --page-array stats.events
+# The statistics of a bucket have a name by default.
+expect 2 define "$db" bad --layout bucket --time-field at --window month --collection users --array stats.events
+has err "array (--array) 'stats.events' and statsField (--stats-field) 'stats'"
 
 # ---- one array -----------------------------------------------------------------------------------
 
@@ -73,6 +76,11 @@ has out "stats"
 expect 0 edit "$db" events ada 11 '{"n": 120}'
 expect 0 remove "$db" events ada 0
 counts "$db" events ada 11
+# Behind the last element there is no next page, although number 0 was used.
+expect 0 read "$db" events ada --limit 11
+[ ! -s err ] || fail "the last page has a next one: $(cat err)"
+expect 0 read "$db" events ada --limit 10
+has err "next: --limit 10 --before 2"
 expect 0 verify "$db"
 expect 0 repair "$db" events
 expect 0 owners "$db" events --json
@@ -155,6 +163,21 @@ in_way ada '[1, 2]' "a path goes through sub-documents only"
 in_way bob '[{"events": [1]}]' "a path goes through sub-documents only"
 in_way cyd 5 "unset it, or define another path"
 in_way dan null "unset it, or define another path"
+
+# An update through another definition of the collection leaves the sub-document around an array that is there.
+if ! on_server; then # where other programs can replace it, too
+    numbers 1 4 | "$SPILLWAY" append "$db" events fay >out || fail "append"
+    numbers 1 1 | "$SPILLWAY" append "$db" tags fay >out || fail "append to tags"
+    for update in '{"$set": {"stats": {"theme": "dark"}}}' '{"$unset": {"stats": ""}}' '{"$inc": {"stats.count": 1}}' \
+        '{"$set": {"stats.events": []}}'; do
+        expect 4 update "$db" tags fay "$update"
+        has err "definition 'events': update: "
+    done
+    counts "$db" events fay 4
+    expect 0 update "$db" tags fay '{"$set": {"stats.theme": "dark", "statsother": 1}}'
+    documents events fay 'heads[0]["stats"]["theme"] == "dark" and len(heads[0]["stats"]["events"]) > 1'
+    expect 0 verify "$db"
+fi
 
 # ---- another program replaces the sub-document ---------------------------------------------------
 
