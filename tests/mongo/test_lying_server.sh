@@ -97,5 +97,4 @@ says malformed "not valid BSON" define URI
 says old "older than MongoDB 4.4.2" define URI
 says unordered "order of their _id" verify URI
 expected=4 says collated "'users' has a collation of its own" define URI feed --threshold 9
-expected=4 says collated "'users' has a collation of its own" define URI feed --id-field . --unique
 expected=4 says collated "'users' has a collation of its own" migrate URI plan.json --execute
