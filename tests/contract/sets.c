@@ -465,6 +465,29 @@ static void verify_finds_ids_of_referenced_elements(void **state)
     set_close(&set);
 }
 
+/* An id below the trim watermark may still be in a page, and may be appended again. */
+static void trimmed_ids_do_not_count(void **state)
+{
+    static const char *const ids[] = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
+    static const char *const presets[] = {"feed-recent", "reviews-separate"};
+    spill_verify_summary_t verified;
+    spill_error_t error;
+    for (size_t i = 0; i < sizeof presets / sizeof *presets; i++) {
+        set_t set;
+        set_open(&set, *state, presets[i], false);
+        for (size_t id = 0; id < sizeof ids / sizeof *ids; id++)
+            assert_false(add_is_duplicate(&set, ids[id]));
+        check(spill_array_trim(set.array, &set.owner, 2, &error), &error);
+        assert_int_equal(find_json(&set, ids[1], false), SPILL_NOT_FOUND);
+        assert_false(add_is_duplicate(&set, ids[1]));
+        assert_true(add_is_duplicate(&set, ids[2]));
+        check(spill_array_verify(set.array, NULL, NULL, NULL, &verified, &error), &error);
+        assert_int_equal(verified.findings, 0);
+        assert_int_equal(verified.elements, 9);
+        set_close(&set);
+    }
+}
+
 /* A retry reports what the first try did, although the array has all ids now. */
 static void operation_is_repeated(void **state)
 {
@@ -544,6 +567,7 @@ void add_set_tests(suite_t *suite)
     SUITE_ADD(suite, any_value_is_an_id);
     SUITE_ADD(suite, verify_finds_an_id_twice);
     SUITE_ADD(suite, verify_finds_ids_of_referenced_elements);
+    SUITE_ADD(suite, trimmed_ids_do_not_count);
     SUITE_ADD(suite, operation_is_repeated);
     SUITE_ADD(suite, ids_stay);
 }

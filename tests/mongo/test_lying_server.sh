@@ -97,6 +97,4 @@ says malformed "not valid BSON" define URI
 says old "older than MongoDB 4.4.2" define URI
 says unordered "order of their _id" verify URI
 expected=4 says collated "'users' has a collation of its own" define URI feed --threshold 9
-expected=4 says collated "'users' has a collation of its own" define URI followers --layout outlier --id-field . --unique \
-    --collection users --page-collection users_pages --array followers
 expected=4 says collated "'users' has a collation of its own" migrate URI plan.json --execute

@@ -68,12 +68,12 @@ static spill_repeats_t check_numbers(int length, int again)
 static void long_arrays_are_sampled(void **state)
 {
     (void)state;
-    enum { EXACT = SPILL_REPEATS_EXACT, LONG = 5 * EXACT, TRIES = 64 };
+    enum { EXACT = SPILL_REPEATS_EXACT, LONG = 5 * EXACT, TRIES = 20 };
     int found = 0;
     spill_repeats_t repeats = check_numbers(EXACT, -1);
     assert_true(spill_repeats_is_set(&repeats));
     assert_false(repeats.sampled);
-    for (int again = 0; again < EXACT; again += EXACT / 16)
+    for (int again = 0; again < EXACT; again += EXACT / 4)
         assert_false(spill_repeats_is_set(&(spill_repeats_t){
             .arrays = 1, .excluded = check_numbers(EXACT - 1, again % (EXACT - 1)).excluded}));
     repeats = check_numbers(LONG, -1);

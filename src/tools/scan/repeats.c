@@ -83,7 +83,7 @@ static bool hash_value(const spill_value_t *value, uint64_t *hash)
     return true;
 }
 
-/* Add a hash to the table, of which `mask` + 1 slots are used. True: it was there. */
+/* Add a hash to the first `mask` + 1 slots of the table. True: it was there. */
 static bool add_hash(spill_repeats_table_t *table, uint64_t hash, uint64_t mask)
 {
     uint64_t at = hash & mask;
@@ -110,14 +110,11 @@ void spill_repeats_check(spill_repeats_t *repeats, spill_repeats_table_t *table,
         slots *= 2;
     begin_array(table, slots);
     while (!repeats->excluded && spill_fields_next(&elements, &name, &value)) {
-        if (!hash_value(&value, &hash))
-            repeats->excluded = true;
-        else if (part > 0 && (hash >> (64 - part) != 0 || added == SPILL_REPEATS_EXACT))
+        bool can_be = hash_value(&value, &hash);
+        if (can_be && part > 0 && (hash >> (64 - part) != 0 || added == SPILL_REPEATS_EXACT))
             continue; /* half of the slots stay free */
-        else if (add_hash(table, hash, slots - 1))
-            repeats->excluded = true;
-        else
-            added++;
+        repeats->excluded = !can_be || add_hash(table, hash, slots - 1);
+        added++;
     }
     repeats->arrays += length > 1;
     repeats->sampled = repeats->sampled || part > 0;
