@@ -212,8 +212,8 @@ typedef struct spill_store_ops {
     /*
      * Notes of drops, for stores that have head_ends (store/drop_note.h). The store keeps one for
      * an owner. note_drop with a `rev` raises its incarnation and rev: call it before the head is
-     * deleted. With SPILL_DROP_IS_CERTAIN it completes the note of that incarnation: call it when the head is
-     * deleted. find_drop: incarnation 0 if there is none. All are NULL in other stores.
+     * deleted. With SPILL_DROP_IS_CERTAIN it completes the note of that incarnation: call it when
+     * the head is deleted. find_drop: incarnation 0 if there is none. All are NULL in other stores.
      */
     spill_code_t (*note_drop)(spill_store_t *store, const spill_definition_t *definition,
                               const spill_value_t *owner, const spill_drop_note_t *note,
