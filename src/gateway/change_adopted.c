@@ -303,15 +303,13 @@ static bool make_plain(rewrite_t *rewrite, bool *made)
                                    before->rev, before->length, rewrite->document.len};
     SPILL_SCOPED(bson_destroy) bson_t guard = BSON_INITIALIZER;
     *made = false;
-    if (!spill_translation_require(translation, SPILL_RIGHT_UPDATE) ||
-        !spill_ending_begin(&ending))
+    if (!spill_translation_require(translation, SPILL_RIGHT_UPDATE) || !spill_ending_begin(&ending))
         return false;
     spill_renumber_guard(before, &guard);
-    bson_t *command =
-        BCON_NEW("update", BCON_UTF8(translation->at->collection), "updates", "[", "{", "q", "{",
-                 "$and", "[", BCON_DOCUMENT(rewrite->id), BCON_DOCUMENT(&guard), "]", "}", "u", "{",
-                 "$unset", "{", "spill", BCON_BOOL(true), "}", "}", "}", "]", "writeConcern", "{",
-                 "w", "majority", "}");
+    bson_t *command = BCON_NEW(
+        "update", BCON_UTF8(translation->at->collection), "updates", "[", "{", "q", "{", "$and",
+        "[", BCON_DOCUMENT(rewrite->id), BCON_DOCUMENT(&guard), "]", "}", "u", "{", "$unset", "{",
+        "spill", BCON_BOOL(true), "}", "}", "}", "]", "writeConcern", "{", "w", "majority", "}");
     spill_translation_finish_step(translation, command);
     bool done = spill_translation_call(translation, command, &reply);
     bson_destroy(command);

@@ -210,10 +210,7 @@ static void relay_authentication(spill_connection_t *connection, const uint8_t *
 /* A standalone server may ignore a transaction and say that it is done. */
 static bool refuses_transaction(const spill_connection_t *connection)
 {
-    spill_target_t *target = spill_targets_get(connection->gateway->targets);
-    bool standalone = target->primary.kind == SPILL_UPSTREAM_STANDALONE;
-    spill_target_release(target);
-    return standalone;
+    return spill_targets_standalone(connection->gateway->targets);
 }
 
 /* Does the gateway remember the replies to numbered writes? */

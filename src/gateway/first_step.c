@@ -54,8 +54,8 @@ static bool is_push_alone(const spill_translation_t *translation,
 static void write_update(const spill_translation_t *translation, const bson_t *filter,
                          const bson_t *update, bson_t *body)
 {
-    static const char *const except[] = {"updates", "ordered", "txnNumber", "stmtId", "stmtIds",
-                                         NULL};
+    static const char *const except[] = {"updates", "ordered", "txnNumber",
+                                         "stmtId",  "stmtIds", NULL};
     bson_init(body);
     spill_translation_copy_body(translation, except, body);
     BCON_APPEND(body, "updates", "[", "{", "q", BCON_DOCUMENT(filter), "u", BCON_DOCUMENT(update),

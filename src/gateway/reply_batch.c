@@ -201,8 +201,7 @@ bool spill_batch_begin(spill_translation_t *translation, const bson_t *from, spi
 {
     bson_t documents;
     SPILL_SCOPED(free_cursor)
-    spill_read_cursor_t *cursor =
-        spill_read_cursor_new(translation->at, translation->user);
+    spill_read_cursor_t *cursor = spill_read_cursor_new(translation->at, translation->user);
     cursor->asked = *asked;
     *asked = (spill_asked_t){0};
     cursor->upstream = find_cursor_id(from);
@@ -246,8 +245,8 @@ bool spill_batch_get_more(spill_translation_t *translation, bson_t *reply)
             ? bson_iter_as_int64(&iter)
             : 0;
     SPILL_SCOPED(free_cursor)
-    spill_read_cursor_t *cursor = spill_cursors_take(spill_served_cursors(translation->served), id,
-                                                     translation->user);
+    spill_read_cursor_t *cursor =
+        spill_cursors_take(spill_served_cursors(translation->served), id, translation->user);
     if (cursor == NULL)
         return no_cursor(translation, id);
     translation->at = cursor->at; /* the definition that the read began with */

@@ -25,6 +25,7 @@ struct spill_targets {
     atomic_int_fast64_t generation;
     atomic_bool known;
     atomic_int message_bytes_max;
+    atomic_bool standalone;
     pthread_t thread;
     bool started;
     pthread_mutex_t lock; /* for what follows */
@@ -110,6 +111,7 @@ static void replace_current(spill_targets_t *targets, spill_target_t *target)
     targets->current = target;
     atomic_store(&targets->generation, target->generation);
     atomic_store(&targets->message_bytes_max, target->message_bytes_max);
+    atomic_store(&targets->standalone, target->primary.kind == SPILL_UPSTREAM_STANDALONE);
     pthread_mutex_unlock(&targets->lock);
     if (changed)
         spill_gateway_log("primary", BCON_NEW("host", BCON_UTF8(target->primary.host), "port",
@@ -134,6 +136,11 @@ int64_t spill_targets_generation(const spill_targets_t *targets)
 int32_t spill_targets_message_bytes_max(const spill_targets_t *targets)
 {
     return atomic_load(&targets->message_bytes_max);
+}
+
+bool spill_targets_standalone(const spill_targets_t *targets)
+{
+    return atomic_load(&targets->standalone);
 }
 
 bool spill_targets_known(const spill_targets_t *targets)

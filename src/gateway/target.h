@@ -44,6 +44,9 @@ int64_t spill_targets_generation(const spill_targets_t *targets);
 /* maxMessageSizeBytes of the current one. Any thread; no lock. */
 int32_t spill_targets_message_bytes_max(const spill_targets_t *targets);
 
+/* Is the current one a standalone server? Any thread; no lock. */
+bool spill_targets_standalone(const spill_targets_t *targets);
+
 /* Was there a primary at the last look? Any thread; no lock. */
 bool spill_targets_known(const spill_targets_t *targets);
 

@@ -172,8 +172,8 @@ static bool delete_pages(spill_translation_t *translation, const char *pages, in
 
 /*
  * Before a served collection is dropped: later heads get incarnations above *most, the highest of
- * all heads and pages that there are now, and a note lets repair delete their pages. *most is 0 if
- * there are none.
+ * all present heads and pages, and a note lets repair delete their pages. *most is 0 if there are
+ * none.
  */
 static bool begin_drop(spill_translation_t *translation, const spill_served_collection_t *at,
                        int64_t *most)
@@ -285,8 +285,8 @@ static bool drop_all_listed(spill_translation_t *translation)
  * The served collections of the command's database, before and after the drop. `most`: of each.
  * A user who may drop the database, but not read it, gets no notes.
  */
-static bool begin_all(spill_translation_t *translation,
-                      const spill_served_collection_t *const *all, int64_t *most)
+static bool begin_all(spill_translation_t *translation, const spill_served_collection_t *const *all,
+                      int64_t *most)
 {
     for (size_t i = 0; all[i] != NULL; i++) {
         most[i] = 0;

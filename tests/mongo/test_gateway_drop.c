@@ -125,9 +125,9 @@ static void a_note_of_a_collection_that_lives_is_not_believed(void **state)
     leave_note(fixture);
     gateway_push(fixture, 1, 9, 13);
     gateway_settle(fixture);
-    gateway_try_direct(
-        fixture, "{\"delete\": \"c\", \"deletes\": [{\"q\": {\"_id\": 1}, \"limit\": 1}]}", "n",
-        "1");
+    gateway_try_direct(fixture,
+                       "{\"delete\": \"c\", \"deletes\": [{\"q\": {\"_id\": 1}, \"limit\": 1}]}",
+                       "n", "1");
     int64_t before = count(fixture, pages);
     assert_int_equal(repair(fixture).left, 1);
     assert_int_equal(count(fixture, pages), before);

@@ -55,7 +55,8 @@ static void a_removed_head_without_a_field_is_returned_empty(void **state)
 static void an_operator_on_a_missing_array_changes_nothing(void **state)
 {
     static const char *const updates[] = {"{\"$pull\": {\"f\": 3}}", "{\"$pop\": {\"f\": 1}}",
-                                          "{\"$pullAll\": {\"f\": [1]}}", "{\"$unset\": {\"f\": 1}}"};
+                                          "{\"$pullAll\": {\"f\": [1]}}",
+                                          "{\"$unset\": {\"f\": 1}}"};
     gateway_fixture_t *fixture = *state;
     for (size_t i = 0; i < sizeof updates / sizeof *updates; i++)
         for (int many = 0; many < 2; many++) {

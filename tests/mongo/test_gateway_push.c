@@ -199,10 +199,10 @@ static void a_numbered_push_that_is_killed_is_made_once(void **state)
         bool died = true;
         for (int call = 1; died; call++, element++) {
             gateway_client_t *other = gateway_client_new(fixture->uri);
-            char *command = bson_strdup_printf(
-                "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": "
-                "{\"$push\": {\"f\": %d}}}]}",
-                element);
+            char *command =
+                bson_strdup_printf("{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": "
+                                   "{\"$push\": {\"f\": %d}}}]}",
+                                   element);
             fixture->client->dies_at = call;
             fixture->client->loses_reply = how % 2 == 1;
             fixture->client->broken = false;

@@ -551,15 +551,8 @@ static void do_drop(sim_client_t *client, int owner)
     spill_value_t value = sim_owner_value(world, owner);
     spill_error_t error;
     int32_t from = version_of(client, owner);
-    int how = world->settings.notes ? sim_random_below(&world->random, 8) : 0;
-    if (how > 4) {
-        sim_delete_head(client, owner);
+    if (world->settings.notes && sim_act_on_head(client, owner))
         return;
-    }
-    if (how > 1) {
-        sim_end_head(client, owner);
-        return;
-    }
     world->drop_begun[owner] = client->drops = true;
     spill_code_t code = spill_array_drop_owner(client->array, &value, &error);
     client->drops = false;

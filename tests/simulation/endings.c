@@ -26,9 +26,9 @@ void sim_settings_notes(sim_settings_t *settings)
 
 const char *sim_message_name(sim_message_kind_t kind)
 {
-    static const char *const names[SIM_MESSAGE_KINDS] = {
-        "marks heads", "announces an end", "deletes the head",
-        "says that it ended", "forgets a note", "reads a note"};
+    static const char *const names[SIM_MESSAGE_KINDS] = {"marks heads",      "announces an end",
+                                                         "deletes the head", "says that it ended",
+                                                         "forgets a note",   "reads a note"};
     return names[kind];
 }
 
@@ -185,14 +185,14 @@ static spill_code_t read_and_end(sim_client_t *client, const spill_owner_t *own,
     bool may_be_spilled = false;
     for (int i = 0; i < 2; i++) {
         definition.bounds = client->world->settings.bounds[i];
-        may_be_spilled = may_be_spilled || spill_head_end_may_be_spilled(
-                                               &definition, head.state.live, bytes);
+        may_be_spilled =
+            may_be_spilled || spill_head_end_may_be_spilled(&definition, head.state.live, bytes);
     }
     spill_head_end_t end = {own, head.state.incarnation, head.state.rev, may_be_spilled};
     return end_head(client, &end, owner, error);
 }
 
-void sim_end_head(sim_client_t *client, int owner)
+static void end_as_gateway(sim_client_t *client, int owner)
 {
     SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
     spill_value_t value = sim_owner_value(client->world, owner);
@@ -210,7 +210,7 @@ void sim_end_head(sim_client_t *client, int owner)
  * Another program deletes the head. Later heads get later incarnations: clocks differ by less than
  * the time until the next one is made.
  */
-void sim_delete_head(sim_client_t *client, int owner)
+static void delete_by_another(sim_client_t *client, int owner)
 {
     sim_world_t *world = client->world;
     sim_ends_t *ends = &world->ends[owner];
@@ -233,6 +233,16 @@ void sim_delete_head(sim_client_t *client, int owner)
     model_document_drop(world->store, &request);
     sim_model_drop(&world->plains[owner]);
     sim_saw(world, SIM_HEAD_DELETED);
+}
+
+bool sim_act_on_head(sim_client_t *client, int owner)
+{
+    int how = sim_random_below(&client->world->random, 8);
+    if (how > 4)
+        delete_by_another(client, owner);
+    else if (how > 1)
+        end_as_gateway(client, owner);
+    return how > 1;
 }
 
 /* ---- checks ---------------------------------------------------------------------------------- */

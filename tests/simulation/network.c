@@ -414,8 +414,7 @@ static spill_code_t port_call(spill_store_t *store, const spill_request_t *reque
     spill_error_t scratch;
     error = error ? error : &scratch;
     sim_ends_sent(client, request);
-    fate_t fate =
-        choose_fate(client, request->kind == SPILL_REQUEST_READ, repeatable(request));
+    fate_t fate = choose_fate(client, request->kind == SPILL_REQUEST_READ, repeatable(request));
     if (is_beyond_horizon(world, request))
         fate = FATE_LOST_REQUEST; /* its driver has given up */
     if (fate == FATE_MACHINE_CRASH) {

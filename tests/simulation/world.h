@@ -386,9 +386,11 @@ void sim_deliver(sim_world_t *world, const sim_message_t *message, spill_drop_no
                  bool *done);
 const char *sim_message_name(sim_message_kind_t kind);
 
-/* End the owner's head as the gateway does, or as a program that knows nothing of pages. */
-void sim_end_head(sim_client_t *client, int owner);
-void sim_delete_head(sim_client_t *client, int owner);
+/*
+ * Perhaps end the owner's head as the gateway does, or as a program that knows nothing of pages.
+ * False: do something else.
+ */
+bool sim_act_on_head(sim_client_t *client, int owner);
 
 /* Note a request that a client sends, and one that took effect: may this page be deleted? */
 void sim_ends_sent(const sim_client_t *client, const spill_request_t *request);

@@ -88,8 +88,8 @@ static collection_uuid_t read_uuid(const bson_iter_t *field)
  * The UUID of the collection; not known if it is absent, or if the server says none. With a `name`
  * of NULL: of the collection that has the UUID `of`.
  */
-static spill_code_t find_uuid(spill_mongo_t *store, const char *name, const collection_uuid_t *of, collection_uuid_t *uuid,
-                              spill_error_t *error)
+static spill_code_t find_uuid(spill_mongo_t *store, const char *name, const collection_uuid_t *of,
+                              collection_uuid_t *uuid, spill_error_t *error)
 {
     SPILL_SCOPED(bson_destroy) bson_t options = BSON_INITIALIZER;
     const bson_t *description = NULL;
@@ -143,7 +143,7 @@ static spill_code_t announce_all(spill_mongo_t *store, const spill_definition_t 
     return SPILL_OK;
 }
 
-/* The collection is dropped. If there is a note of a later drop, it stays as it is. */
+/* The collection is dropped. A note of a later drop stays unchanged. */
 static spill_code_t complete_all(spill_mongo_t *store, int64_t incarnation, bson_t *filter,
                                  spill_error_t *error)
 {
