@@ -36,6 +36,7 @@ from ._errors import (
     ReadOnlyError,
     RefusedError,
     SpillwayError,
+    TimedOutError,
     TooBigError,
     UnknownOutcomeError,
 )
@@ -68,6 +69,7 @@ __all__ = [
     "RefusedError",
     "SpillwayError",
     "Store",
+    "TimedOutError",
     "TooBigError",
     "UnknownOutcomeError",
     "open",

@@ -95,6 +95,10 @@ class NoMemoryError(SpillwayError):
     """The system has no memory left."""
 
 
+class TimedOutError(SpillwayError):
+    """A deadline has passed, and nothing was changed."""
+
+
 CLASSES: dict[str, type[SpillwayError]] = {
     "NOT_FOUND": NotFoundError,
     "INVALID": InvalidError,
@@ -112,6 +116,7 @@ CLASSES: dict[str, type[SpillwayError]] = {
     "FORMAT": FormatError,
     "CANCELLED": CancelledError,
     "NO_MEMORY": NoMemoryError,
+    "TIMED_OUT": TimedOutError,
 }
 
 

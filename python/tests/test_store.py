@@ -10,6 +10,8 @@ import threading
 import time
 
 import spillway
+from spillway._errors import CLASSES
+from spillway._native import ffi, lib
 from store_case import StoreCase, small_feed
 
 WRITER = """
@@ -39,6 +41,16 @@ class StoreTest(StoreCase):
         reference = small_feed().replace(layout="reference")
         self.assertEqual(reference.to_document()["layout"], "reference")
         self.assertEqual(spillway.Definition.from_document(reference.to_document()), reference)
+
+    def test_every_code_has_a_class(self) -> None:
+        names = []
+        while len(names) < 100:
+            name = ffi.string(lib.spill_code_name(len(names) + 1)).decode()
+            if name not in CLASSES:
+                break
+            names.append(name)
+        self.assertEqual(names, list(CLASSES))
+        self.assertTrue(lib.spill_code_name(len(names) + 1) == lib.spill_code_name(9999), name)
 
     def test_bounds_of_an_array_with_elements(self) -> None:
         self.feed.extend("ada", list(range(30)))

@@ -252,8 +252,7 @@ static void print_next(const spill_cli_session_t *session, const spill_cli_bucke
                        spill_bucket_read_options_t options, const spill_bucket_slice_t *slice)
 {
     spill_error_t ignored;
-    if (!slice->more || !spill_cli_prints_tables(session->invocation) ||
-        session->invocation->quiet)
+    if (!slice->more || !spill_cli_prints_tables(session->invocation) || session->invocation->quiet)
         return;
     options.limit = 1;
     options.cursor_window = slice->cursor_window;

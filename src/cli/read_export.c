@@ -105,8 +105,7 @@ static void print_next(const spill_cli_session_t *session, spill_read_options_t 
 {
     const read_options_t *given = session->invocation->options;
     spill_error_t ignored;
-    if (!slice->more || !spill_cli_prints_tables(session->invocation) ||
-        session->invocation->quiet)
+    if (!slice->more || !spill_cli_prints_tables(session->invocation) || session->invocation->quiet)
         return;
     options.limit = 1;
     options.skip = 0;

@@ -91,8 +91,7 @@ static spill_exit_t print_result(const spill_invocation_t *invocation,
     const scan_options_t *given = invocation->options;
     spill_error_t error;
     if (invocation->json)
-        spill_scan_write_json(result, spill_cli_shown_source(invocation, result),
-                              stdout);
+        spill_scan_write_json(result, spill_cli_shown_source(invocation, result), stdout);
     else
         spill_cli_print_scan(result);
     spill_cli_print_problems(result);

@@ -57,8 +57,8 @@ typedef struct spill_mongo_concerns {
 
 typedef struct spill_mongo {
     spill_store_t base;
-    mongoc_client_pool_t *pool;   /* serves threads: one client for the length of a command */
-    bool is_borrowed;             /* the pool belongs to the program (pool.c) */
+    mongoc_client_pool_t *pool; /* serves threads: one client for the length of a command */
+    bool is_borrowed;           /* the pool belongs to the program (pool.c) */
     spill_mongo_concerns_t concerns;
     mongoc_read_prefs_t *primary; /* for reads that must be current, whatever the URI prefers */
     char *database;

@@ -44,8 +44,8 @@ spill_code_t spill_transfer_group_try(spill_transfer_group_t *group, const spill
                                       spill_error_t *error);
 
 /*
- * For the check before a copy: `done` becomes true of each owner if the target can store the elements
- * that it lacks. Changes nothing. `unsaved`: the target is not defined yet.
+ * For the check before a copy: `done` becomes true of each owner if the target can store the
+ * elements that it lacks. Changes nothing. `unsaved`: the target is not defined yet.
  */
 void spill_transfer_group_check(spill_transfer_group_t *group, const spill_listing_t *owners,
                                 bool unsaved);
