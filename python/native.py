@@ -155,6 +155,11 @@ spill_code_t spill_array_owners(spill_array_t *array, spill_owner_fn visit, void
 spill_code_t spill_array_export(spill_array_t *array, const spill_value_t *owner,
                                 spill_element_fn visit, void *context, spill_error_t *error);
 
+/* deadline.h */
+typedef struct { int64_t at_us; ...; } spill_deadline_t;
+spill_deadline_t spill_deadline_begin(int64_t timeout_ms);
+void spill_deadline_end(spill_deadline_t outer);
+
 /* scan_call.h */
 typedef ... spill_scan_call_t;
 spill_scan_call_t *spill_scan_call_new(void);

@@ -19,6 +19,7 @@ interpreter lock. After os.fork() only the parent may use its stores.
 """
 
 from ._array import Appended, Array, Count, Element, Operation, Page
+from ._deadline import deadline
 from ._definition import Definition, presets
 from ._errors import (
     BusyError,
@@ -72,6 +73,7 @@ __all__ = [
     "TimedOutError",
     "TooBigError",
     "UnknownOutcomeError",
+    "deadline",
     "open",
     "presets",
     "scan",

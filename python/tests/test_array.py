@@ -88,6 +88,17 @@ class ArrayTest(StoreCase):
             self.feed.extend("ada", [7, 8], operation=operation)
         self.assertEqual(caught.exception.code, "CONFLICT")
 
+    def test_deadline(self) -> None:
+        with spillway.deadline(0):
+            with self.assertRaises(spillway.TimedOutError) as caught:
+                self.feed.append("ada", 1)
+            with spillway.deadline(60), self.assertRaises(spillway.TimedOutError):
+                self.feed.count("ada")
+        self.assertEqual(caught.exception.code, "TIMED_OUT")
+        with spillway.deadline(60):
+            self.assertEqual(self.feed.append("ada", 2).first, 0)
+        self.assertEqual(self.feed.count("ada").count, 1)
+
     def test_set_keeps_each_id_once(self) -> None:
         self.store.define(
             small_feed("tags", id_field=".", unique=True, array="tags", collection="tagged",
