@@ -121,10 +121,6 @@ spill_code_t spill_mongo_read_elements(spill_mongo_t *store, const spill_request
 {
     bool forward = request->read.want == SPILL_WANT_FORWARD;
     int64_t watermark = request->read.watermark, end = request->read.pages;
-    if (request->read.want == SPILL_WANT_TOP_N) {
-        spill_mongo_ahead_changed(store->ahead, request->owner);
-        return spill_mongo_read_top_n(store, request, response, error);
-    }
     if (forward && request->read.seq > watermark)
         watermark = request->read.seq;
     if (!forward && request->read.seq < end - 1)

@@ -537,6 +537,10 @@ static spill_code_t find_holding(spill_mongo_t *store, const spill_mongo_documen
 spill_code_t spill_mongo_read(spill_mongo_t *store, const spill_request_t *request,
                               spill_response_t *response, spill_error_t *error)
 {
+    if (request->page == SPILL_ELEMENTS && request->read.want == SPILL_WANT_TOP_N) {
+        spill_mongo_ahead_changed(store->ahead, request->owner); /* a later head is no older */
+        return spill_mongo_read_top_n(store, request, response, error);
+    }
     if (request->page == SPILL_ELEMENTS)
         return spill_mongo_read_elements(store, request, response, error);
     spill_mongo_document_t document;
