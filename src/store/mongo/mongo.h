@@ -14,7 +14,7 @@
  *   mongo_state.c       the state of a document
  *   mongo_elements.c    the elements in its array: places, runs, ids
  *   mongo_referenced.c  documents of one element, and the head's summary (reference, subset)
- *   read.c              READ
+ *   read.c              READ; also of runs of referenced elements
  *   rank.c              READ of the elements that rank next
  *   update.c            the operators of an append, of a new head, of fields
  *   rewrite.c           the update from one state of a document to another
@@ -28,7 +28,7 @@
  *   owners.c            list owners, and heads that need a reshape
  *   obstacle.c          can the array of a document of nearly the size limit be adopted?
  *   lists.c             list the windows of an owner, and pages without a head
- *   ahead.c             heads that a walk reads soon
+ *   ahead.c             heads that a walk reads soon; ahead_pages.c: their pages
  *   raw_reader.c        read any collection (store/raw_reader.h)
  *   raw_admin.c         write, rename and drop any collection (store/raw_admin.h)
  *

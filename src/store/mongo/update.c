@@ -292,6 +292,22 @@ void spill_mongo_update_of_append(const spill_mongo_document_t *document, const 
     update_finish(&parts, request->append.update, update);
 }
 
+void spill_mongo_gather_top_n(const spill_request_t *append, const spill_run_t *old,
+                              const spill_state_t *after, const spill_effect_t *effect,
+                              spill_run_t *top_n)
+{
+    for (size_t i = 0; i < old->count; i++) {
+        spill_element_t element = spill_run_element(old, i);
+        if (!spill_is_deleted(after, element.seq))
+            spill_run_add(top_n, element.seq, &element.value);
+    }
+    for (size_t i = 0; i < append->append.element_count; i++) {
+        int64_t seq = spill_request_seq(append, effect->seq, i);
+        if (!spill_is_deleted(after, seq))
+            spill_run_add(top_n, seq, &append->append.elements[i]);
+    }
+}
+
 /* Set the summary of a head that has only the request's elements. */
 static void set_first_summary(const spill_mongo_document_t *document, spill_state_t *after,
                               bson_t *set)
