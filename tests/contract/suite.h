@@ -7,7 +7,7 @@
 #include "fixture.h"
 
 typedef struct suite {
-    struct CMUnitTest tests[192];
+    struct CMUnitTest tests[256];
     size_t count;
 } suite_t;
 

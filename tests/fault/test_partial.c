@@ -112,7 +112,7 @@ static void write_base(const base_t *base)
     definition.bounds.threshold = 20;
     definition.bounds.page_capacity = 30;
     if (base->kind == TWO_LOGS)
-        definition_put_in_document(&definition, "stats");
+        definition_put_in_document(&definition, "activity");
     require(spill_store_define(store, &definition, &error) == SPILL_OK, error.message);
     append_range(store, 0, ELEMENTS / 3);
     embedded_close(store);
