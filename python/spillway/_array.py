@@ -102,6 +102,15 @@ class Array:
         if pointer is not None:
             lib.spill_array_close(pointer)
 
+    def __del__(self) -> None:
+        if not hasattr(self, "_handle"):  # the definition does not exist
+            return
+        try:
+            with self._store._handle.use():
+                self.close()
+        except ValueError:  # the store was closed before
+            pass
+
     def __enter__(self) -> Array:
         return self
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from ._errors import SpillwayError, from_c
+from ._errors import from_c
 from ._native import ffi, lib
 
 
@@ -35,7 +35,8 @@ def scan(
     Damage in the input is no error: "problems" has its places. Memory does not grow with the input.
     Ctrl-C ends the scan and raises KeyboardInterrupt.
     """
-    outcome: list[dict[str, Any] | SpillwayError] = []
+    outcome: list[dict[str, Any] | BaseException] = []
+    ended = threading.Event()
     call = lib.spill_scan_call_new()
 
     def run() -> None:
@@ -59,19 +60,28 @@ def scan(
         finally:
             lib.bson_free(text)
 
-    # The main thread waits where a signal reaches it.
-    thread = threading.Thread(target=run, name="spillway-scan", daemon=True)
-    thread.start()
+    def work() -> None:
+        try:
+            run()
+        except BaseException as error:  # such as a wrong type: it goes to the caller
+            outcome.append(error)
+        finally:
+            ended.set()
+
+    # The main thread waits where a signal reaches it: for the event, because a join that a signal
+    # interrupts takes the thread for ended (CPython before 3.13).
+    threading.Thread(target=work, name="spillway-scan", daemon=True).start()
     try:
-        while thread.is_alive():
-            thread.join(0.2)
+        while not ended.wait(0.2):
+            pass
     except BaseException:
         lib.spill_scan_call_stop(call)
-        thread.join()
+        ended.wait()
         raise
     finally:
-        lib.spill_scan_call_free(call)
+        if ended.is_set():  # not after a second Ctrl-C: the scan still reads it
+            lib.spill_scan_call_free(call)
     result = outcome[0]
-    if isinstance(result, SpillwayError):
+    if isinstance(result, BaseException):
         raise result
     return result

@@ -16,7 +16,7 @@ from ._native import ffi, lib
 from ._values import DEFAULT_OPTIONS, Options
 
 _DURABILITIES = {"fsync": lib.SPILL_DURABILITY_FSYNC, "log": lib.SPILL_DURABILITY_LOG}
-_open_stores: weakref.WeakSet[Store] = weakref.WeakSet()
+_open_stores: set[Store] = set()  # also those that the program has lost: they are closed at its end
 
 assert _walk.spill_python_log is not None
 
@@ -43,6 +43,7 @@ class Store:
         for array in list(self._arrays):
             array.close()
         pointer = self._handle.close()
+        _open_stores.discard(self)
         if pointer is not None:
             error = ffi.new("spill_error_t *")
             check(lib.spill_store_close(pointer, error), error)

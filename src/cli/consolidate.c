@@ -47,7 +47,7 @@ static void show_progress(void *context, const spill_consolidate_progress_t *pro
     if (progress->pass != run->pass) {
         run->pass = progress->pass;
         run->pass_began = now;
-        spill_cli_progress_restart(shown);
+        spill_cli_progress_restart(shown, 0);
     }
     double seconds = now - run->pass_began;
     spill_cli_progress_part(

@@ -26,6 +26,8 @@ static int64_t count_all(spill_cli_copy_t *copy)
             return 0;
         int64_t owners = spill_cli_count_owners(&copy->progress, array);
         spill_array_close(array);
+        if (owners < 0)
+            return 0;
         all += owners;
     }
     return all;
@@ -42,7 +44,7 @@ static void show_progress(void *context, const spill_copy_result_t *result)
     }
     if (copy->owners_all < 0 && spill_cli_progress_due(&copy->progress)) {
         copy->owners_all = count_all(copy);
-        spill_cli_progress_restart(&copy->progress);
+        spill_cli_progress_restart(&copy->progress, result->owners);
     }
     char of[32] = "";
     if (copy->owners_all >= result->owners)

@@ -134,9 +134,10 @@ double spill_cli_progress_seconds(const spill_cli_progress_t *progress)
     return (double)(now_us() - progress->started_us) / 1e6;
 }
 
-void spill_cli_progress_restart(spill_cli_progress_t *progress)
+void spill_cli_progress_restart(spill_cli_progress_t *progress, int64_t part)
 {
-    progress->estimate = (spill_estimate_t){.seconds = spill_cli_progress_seconds(progress)};
+    progress->estimate = (spill_estimate_t){.seconds = spill_cli_progress_seconds(progress),
+                                            .part = (double)part};
 }
 
 /* Estimate only for lines that are printed, because the estimate depends on the one before. */

@@ -46,8 +46,8 @@ void spill_cli_progress_print(spill_cli_progress_t *progress, const char *format
 void spill_cli_progress_part(spill_cli_progress_t *progress, int64_t part, int64_t whole,
                              const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* The next part / whole counts other work: forget the speed of the work so far. */
-void spill_cli_progress_restart(spill_cli_progress_t *progress);
+/* The next part / whole counts other work, of which `part` is done: forget the speed so far. */
+void spill_cli_progress_restart(spill_cli_progress_t *progress, int64_t part);
 
 /* Copy the latest text, "" before the first. Any thread. */
 void spill_cli_progress_text(const spill_cli_progress_t *progress,

@@ -43,7 +43,7 @@ int64_t spill_cli_count_owners(spill_cli_progress_t *progress, spill_array_t *ar
                            .until_s = spill_cli_progress_seconds(progress) + COUNT_S};
     spill_error_t ignored;
     spill_code_t code = spill_array_owners(array, count_owner, &counting, &ignored);
-    return code == SPILL_OK ? counting.owners : 0;
+    return code == SPILL_OK ? counting.owners : -1;
 }
 
 /* ---- the walk -------------------------------------------------------------------------------- */
@@ -54,8 +54,9 @@ static void show_walk(spill_cli_walk_t *walk, spill_array_t *array)
     const spill_definition_t *definition = spill_array_get_definition(array);
     const char *noun = spill_schema_of(definition)->has_windows ? "windows" : "owners";
     if (walk->all < 0) {
-        walk->all = spill_cli_count_owners(progress, array);
-        spill_cli_progress_restart(progress);
+        int64_t all = spill_cli_count_owners(progress, array);
+        walk->all = all > 0 ? all : 0;
+        spill_cli_progress_restart(progress, walk->owners);
     }
     if (walk->all > 0 && walk->all < walk->owners)
         walk->all = walk->owners;
@@ -76,7 +77,7 @@ static void walk_owner(void *context, spill_array_t *array, int64_t owners)
         walk->before += walk->owners;
         walk->all = -1;
         bson_strncpy(walk->name, name, sizeof walk->name);
-        spill_cli_progress_restart(&walk->progress);
+        spill_cli_progress_restart(&walk->progress, 0);
     }
     walk->owners = owners;
     if (spill_cli_progress_due(&walk->progress))

@@ -281,6 +281,17 @@ static bool drop_all_listed(spill_translation_t *translation)
     return true;
 }
 
+/* Drop the heads before any pages: a head without its pages would be damage. */
+static bool drop_heads(spill_translation_t *translation,
+                       const spill_served_collection_t *const *all)
+{
+    for (size_t i = 0; all[i] != NULL; i++)
+        if (strcmp(all[i]->database, translation->command->database) == 0 &&
+            !drop_collection(translation, all[i]->definition->collection))
+            return false;
+    return true;
+}
+
 /*
  * The served collections of the command's database, before and after the drop. `most`: of each.
  * A user who may drop the database, but not read it, gets no notes.
@@ -306,8 +317,11 @@ static bool finish_all(spill_translation_t *translation,
                        const spill_served_collection_t *const *all, const int64_t *most)
 {
     for (size_t i = 0; all[i] != NULL; i++)
-        if (!finish_drop(translation, all[i], most[i]))
-            return false;
+        if (!finish_drop(translation, all[i], most[i])) {
+            if (translation->close)
+                return false;
+            spill_translation_recover(translation); /* the notes let repair delete late pages */
+        }
     return true;
 }
 
@@ -318,8 +332,8 @@ bool spill_translate_drop_database(spill_translation_t *translation, bson_t *rep
     while (all[count] != NULL)
         count++;
     int64_t *most = bson_malloc0((count + 1) * sizeof *most);
-    bool done = begin_all(translation, all, most) && drop_all_listed(translation) &&
-                finish_all(translation, all, most);
+    bool done = begin_all(translation, all, most) && drop_heads(translation, all) &&
+                drop_all_listed(translation) && finish_all(translation, all, most);
     bson_free(most);
     if (!done)
         return false;

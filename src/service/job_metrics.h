@@ -26,7 +26,8 @@
     X(documents, "documents_written", "Documents of a consolidation that were changed")
 
 /* Every error code has a counter of failed passes. */
-#define SPILL_JOB_CODE_COUNT ((int)SPILL_NO_MEMORY + 1)
+#define SPILL_JOB_COUNT_CODE(name, text) +1
+#define SPILL_JOB_CODE_COUNT (0 SPILL_CODES(SPILL_JOB_COUNT_CODE))
 
 typedef struct spill_job_metrics {
     const char *command; /* "sweep"; borrowed */

@@ -104,6 +104,7 @@ expect 4 define "$db" viewed --layout outlier
 expect 0 define "$db" lastly --layout capped --collection lastly --id-field n --time-field at \
     --retain-age 7d
 has out "; ids at n; times at at; keeps the last 604800 seconds"
+expect 0 append "$db" lastly ada '{"n": 1, "at": {"$date": "2999-01-01T00:00:00Z"}}'
 for layout in subset bucket; do
     expect 4 define "$db" lastly --layout "$layout"
     has err "its layout is capped: 'spillway convert STORE lastly --layout $layout'"

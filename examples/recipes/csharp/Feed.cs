@@ -258,7 +258,7 @@ public sealed class Feed
     {
         var program = Environment.GetEnvironmentVariable("SPILLWAY") ?? "spillway";
         var start = new ProcessStartInfo(program) { RedirectStandardInput = true, RedirectStandardOutput = true };
-        foreach (var argument in new[] { "append", "-", _name, Json.Extended(owner), "-", "--quiet",
+        foreach (var argument in new[] { "append", "env:", _name, Json.Extended(owner), "-", "--quiet",
                      "--op", $"{operation.Id}@{operation.Base}" })
             start.ArgumentList.Add(argument);
         using var process = Process.Start(start)

@@ -357,7 +357,7 @@ func (feed *Feed) appendByProgram(owner any, element bson.RawValue, operation Op
 	if err != nil {
 		return 0, err
 	}
-	run := exec.Command(program, "append", "-", feed.name, ownerText, "-", "--quiet",
+	run := exec.Command(program, "append", "env:", feed.name, ownerText, "-", "--quiet",
 		"--op", fmt.Sprintf("%s@%d", operation.ID, operation.Base))
 	run.Stdin, run.Stderr = strings.NewReader(elementText+"\n"), os.Stderr
 	printed, err := run.Output()

@@ -270,7 +270,7 @@ final class Feed
     private function appendByProgram(mixed $owner, mixed $element, Operation $operation): int
     {
         $program = getenv('SPILLWAY') ?: 'spillway';
-        $command = [$program, 'append', '-', $this->name, extended($owner), '-', '--quiet',
+        $command = [$program, 'append', 'env:', $this->name, extended($owner), '-', '--quiet',
             '--op', "$operation->id@$operation->base"];
         $process = proc_open($command, [['pipe', 'r'], ['pipe', 'w'], STDERR], $pipes);
         if ($process === false) {

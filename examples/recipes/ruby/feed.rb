@@ -205,7 +205,7 @@ class Feed
   # `spillway append` creates heads and pages, spills, and recognizes repeated operations.
   def append_by_program(owner, element, operation)
     program = ENV.fetch('SPILLWAY', 'spillway')
-    printed, status = Open3.capture2(program, 'append', '-', @name, extended(owner), '-', '--quiet',
+    printed, status = Open3.capture2(program, 'append', 'env:', @name, extended(owner), '-', '--quiet',
                                      '--op', "#{operation.id}@#{operation.base}",
                                      stdin_data: "#{extended(element)}\n")
     raise "#{program} append: #{status}" unless status.success?

@@ -241,6 +241,7 @@ typedef struct spill_group_walk {
     spill_code_t (*call)(void *context, const spill_value_t *owner, const spill_transferred_t *done,
                          spill_error_t *error);
     void *context;
+    bool failed; /* not in the listing: in the group, or in `call` */
     size_t at;   /* the next item of the listing */
     bson_t last; /* joined windows: the owner of the last item, under an empty name */
 } spill_group_walk_t;
@@ -250,8 +251,11 @@ static spill_code_t prepare_group(void *context, const spill_listing_t *owners,
 {
     spill_group_walk_t *walk = context;
     walk->at = 0;
-    if (!walk->checks)
-        return spill_transfer_group_try(walk->group, owners, error);
+    if (!walk->checks) {
+        spill_code_t code = spill_transfer_group_try(walk->group, owners, error);
+        walk->failed = code != SPILL_OK;
+        return code;
+    }
     spill_transfer_group_check(walk->group, owners, walk->unsaved);
     return SPILL_OK;
 }
@@ -282,7 +286,9 @@ static spill_code_t walk_item(void *context, const spill_value_t *item, spill_er
     bool done = walk->group->is_possible && walk->group->done[at];
     spill_transferred_t transferred = walk->group->transferred[at];
     transferred.difference.owner = &owner;
-    return walk->call(walk->context, &owner, done ? &transferred : NULL, error);
+    spill_code_t code = walk->call(walk->context, &owner, done ? &transferred : NULL, error);
+    walk->failed = code != SPILL_OK;
+    return code;
 }
 
 static spill_code_t walk_in_groups(spill_group_walk_t *walk, spill_error_t *error)
@@ -293,7 +299,7 @@ static spill_code_t walk_in_groups(spill_group_walk_t *walk, spill_error_t *erro
                                             prepare_group, walk_item, walk, error);
     bson_destroy(&walk->last);
     spill_transfer_group_release(walk->group);
-    return code;
+    return walk->failed ? code : spill_transfer_failed(&walk->transfer->source, code, error);
 }
 
 /* ---- the check before a copy ----------------------------------------------------------------- */
