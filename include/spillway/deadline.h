@@ -34,7 +34,9 @@
  * functions ignore them: spill_store_open(), spill_store_close(), spill_store_define() and the
  * other functions of definitions, spill_store_backup(), spill_store_cut_log(), spill_array_close().
  * On a server, the options serverSelectionTimeoutMS and socketTimeoutMS of the connection string
- * bound these.
+ * bound these. In an embedded store a stalled disk can also keep a caller that reads definitions:
+ * spill_array_open(), an update of other fields, and the checks of spill_array_verify() and
+ * spill_array_repair().
  *
  * A step that was given up ends in the background: on a server at the latest after
  * socketTimeoutMS. spill_store_close() waits for it. A store carries out at most 256 steps for

@@ -222,8 +222,8 @@ SPILL_API spill_code_t spill_definition_preset(spill_definition_t *definition, c
  * and that are empty get the values of a preset: "feed-recent", "reviews-separate",
  * "reviews-bucket", and for the `top_` fields "reviews-subset". The bounds stay if the documents
  * keep their form: from outlier to capped, for example, but not from outlier to reference. Capped
- * gets SPILL_KEEP_NEWEST. A bucket needs a time_field (or a window of a field), which only the
- * caller knows: set it before.
+ * gets SPILL_KEEP_NEWEST. `unique` becomes false if the layout cannot keep each id once. A bucket
+ * needs a time_field (or a window of a field), which only the caller knows: set it before.
  *
  * \param definition  the definition
  * \param layout      the new layout

@@ -11,6 +11,7 @@
 #include "layout/layout.h"
 #include "layout/referenced.h"
 #include "layout/spiller.h"
+#include "store/timed.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -61,7 +62,9 @@ void spill_array_close(spill_array_t *array)
 {
     if (array == NULL)
         return;
+    spill_deadline_t outer = spill_timed_suspend();
     spill_spiller_finish(array);
+    spill_deadline_end(outer);
     pthread_mutex_destroy(&array->tails_lock);
     spill_combine_free(array->combine);
     bson_free(array);

@@ -1,6 +1,7 @@
 /* Save and find definitions, and the records of definitions under construction. */
 #include "core/array.h"
 #include "store/job.h"
+#include "store/timed.h"
 #include "util/error.h"
 
 #include <stdio.h>
@@ -158,9 +159,11 @@ spill_code_t spill_store_define(spill_store_t *store, const spill_definition_t *
 {
     SPILL_CHECK_POINTERS(error, store, definition);
     SPILL_TRY(spill_definition_check(definition, error));
+    spill_deadline_t outer = spill_timed_suspend();
     pthread_mutex_lock(&store->defining);
     spill_code_t code = save(store, definition, error);
     pthread_mutex_unlock(&store->defining);
+    spill_deadline_end(outer);
     return code;
 }
 

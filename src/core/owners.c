@@ -2,6 +2,7 @@
 #include "core/array.h"
 #include "definition/schema.h"
 #include "layout/outlier.h"
+#include "store/timed.h"
 #include "util/error.h"
 
 #include <spillway/bucket.h>
@@ -18,6 +19,7 @@ spill_code_t spill_array_owners(spill_array_t *array, spill_owner_fn visit, void
 {
     SPILL_CHECK_POINTERS(error, array);
     SPILL_CHECK_ARGUMENT(error, visit != NULL, "the argument 'visit' is NULL");
+    spill_timed_forget_changes();
     SPILL_SCOPED(spill_cursor_release)
     spill_cursor_t cursor = {.store = array->store,
                              .definition = &array->definition,
@@ -247,9 +249,8 @@ static void close_array(spill_array_t **array)
     spill_array_close(*array);
 }
 
-spill_code_t spill_store_drop(spill_store_t *store, const char *name, spill_error_t *error)
+static spill_code_t drop(spill_store_t *store, const char *name, spill_error_t *error)
 {
-    SPILL_CHECK_POINTERS(error, store, name);
     SPILL_SCOPED(close_array) spill_array_t *array = NULL;
     SPILL_TRY(spill_array_open(store, name, &array, error));
     array->building = false;
@@ -264,4 +265,13 @@ spill_code_t spill_store_drop(spill_store_t *store, const char *name, spill_erro
                                 "owners of '%s' keep being made, or cannot all be listed: "
                                 "stop those who append, or run `spillway verify`",
                                 name);
+}
+
+spill_code_t spill_store_drop(spill_store_t *store, const char *name, spill_error_t *error)
+{
+    SPILL_CHECK_POINTERS(error, store, name);
+    spill_deadline_t outer = spill_timed_suspend();
+    spill_code_t code = drop(store, name, error);
+    spill_deadline_end(outer);
+    return code;
 }

@@ -165,7 +165,10 @@ static spill_code_t check_beside(const spill_owner_t *owner, const char *name, c
     SPILL_TRY(store->ops->catalog_get(store, SPILL_CATALOG_DEFINITION, name, &stored, error));
     if (!stored)
         return SPILL_OK;
-    SPILL_TRY(spill_store_read_definition(store, name, stored, &other, error));
+    spill_code_t code = spill_store_read_definition(store, name, stored, &other, error);
+    if (code == SPILL_CORRUPT || code == SPILL_FORMAT)
+        return SPILL_OK; /* its arrays cannot be opened */
+    SPILL_TRY(code);
     if (strcmp(other.collection, owner->array->definition.collection) != 0)
         return SPILL_OK;
     reserve_names(&other, reserved);

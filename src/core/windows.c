@@ -1,6 +1,7 @@
 #include "core/array.h"
 
 #include "bson/key.h"
+#include "store/timed.h"
 #include "util/error.h"
 
 #include <string.h>
@@ -25,6 +26,7 @@ spill_code_t spill_each_window(spill_array_t *array, const spill_value_t *owner,
 {
     bool stop = false;
     const spill_item_t *item;
+    spill_timed_forget_changes();
     SPILL_SCOPED(spill_buffer_release) spill_buffer_t key = SPILL_BUFFER_INIT;
     SPILL_TRY(spill_array_check_layout(array, true, "there are no windows", error));
     SPILL_TRY(spill_owner_key(owner, &key, error)); /* can the value be an owner? */

@@ -295,8 +295,8 @@ static bool update_head(rewrite_t *rewrite, bool *matched)
  */
 static bool make_plain(rewrite_t *rewrite, bool *made)
 {
-    bson_t reply;
-    bson_iter_t iter;
+    bson_t reply, failure;
+    bson_iter_t iter, found;
     spill_translation_t *translation = rewrite->change->translation;
     const spill_renumbering_t *before = &rewrite->before;
     const spill_ending_t ending = {translation, rewrite->id,    before->incarnation,
@@ -315,6 +315,10 @@ static bool make_plain(rewrite_t *rewrite, bool *made)
     bson_destroy(command);
     if (done) {
         *made = bson_iter_init_find(&iter, &reply, "n") && bson_iter_as_int64(&iter) > 0;
+        if (bson_iter_init(&iter, &reply) &&
+            bson_iter_find_descendant(&iter, "writeErrors.0", &found) &&
+            spill_iter_document(&found, &failure))
+            done = spill_translation_keep(translation, &failure, true);
         bson_destroy(&reply);
     }
     spill_ending_end(&ending, done || !spill_translation_may_have_changed(translation), *made);

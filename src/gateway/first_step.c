@@ -148,7 +148,7 @@ bool spill_first_step_is_done(const bson_t *reply, const spill_push_turn_t *turn
 {
     bson_iter_t iter;
     int code = spill_reply_error_code(reply);
-    if (code != 0 && turn->recorded)
+    if (turn->recorded && (code != 0 || bson_has_field(reply, "writeConcernError")))
         return false; /* the worker finds out, and its errors have the labels for drivers */
     if (code != 0)
         return spill_server_changes_state(code) || spill_server_may_have_changed(code);

@@ -304,13 +304,19 @@ static void write_out_after(const spill_owner_t *owner, spill_response_t *head)
 
 /* ---- ... of several owners ------------------------------------------------------------------- */
 
-/* Is the journal so long that an append would write it out? And is one step enough? */
+/* Is the journal so long that an append would write it out? */
+static bool is_due(const spill_owner_t *owner, const spill_state_t *head)
+{
+    int64_t slots = spill_state_slots(head);
+    return head->present && !head->intent && slots > 0 &&
+           slots >= owner->array->definition.bounds.threshold;
+}
+
+/* ... and is one CUT enough? A CUT in a group assumes that no number is removed. */
 static bool is_long_journal(const spill_owner_t *owner, const spill_state_t *head)
 {
-    const spill_bounds_t *bounds = &owner->array->definition.bounds;
-    int64_t slots = spill_state_slots(head);
-    return head->present && !head->intent && slots > 0 && slots >= bounds->threshold &&
-           slots <= bounds->page_capacity;
+    return is_due(owner, head) && head->deleted.count == 0 &&
+           spill_state_slots(head) <= owner->array->definition.bounds.page_capacity;
 }
 
 /* Cut the journals whose documents were all put. */
@@ -334,9 +340,8 @@ static spill_code_t cut_all(const spill_owner_t *owners, const spill_response_t 
     return code;
 }
 
-spill_code_t spill_referenced_write_out_all(const spill_owner_t *owners,
-                                            const spill_response_t *heads, size_t count,
-                                            spill_error_t *error)
+static spill_code_t write_out_together(const spill_owner_t *owners, const spill_response_t *heads,
+                                       size_t count, spill_error_t *error)
 {
     SPILL_SCOPED(puts_release) puts_t puts = {0};
     size_t all = 0;
@@ -356,6 +361,21 @@ spill_code_t spill_referenced_write_out_all(const spill_owner_t *owners,
     SPILL_TRY(spill_store_call_all(owners->array->store, puts.requests, puts.count, puts.responses,
                                    error));
     return cut_all(owners, heads, count, &puts, error);
+}
+
+spill_code_t spill_referenced_write_out_all(const spill_owner_t *owners,
+                                            const spill_response_t *heads, size_t count,
+                                            spill_error_t *error)
+{
+    SPILL_TRY(write_out_together(owners, heads, count, error));
+    for (size_t i = 0; i < count; i++) {
+        if (!is_due(&owners[i], &heads[i].state) || is_long_journal(&owners[i], &heads[i].state))
+            continue;
+        SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
+        SPILL_TRY(
+            write_out(&owners[i], &head, owners[i].array->definition.bounds.threshold, error));
+    }
+    return SPILL_OK;
 }
 
 /* ---- append ---------------------------------------------------------------------------------- */

@@ -41,6 +41,13 @@ void spill_deadline_end(spill_deadline_t outer)
     deadline_us = outer.at_us;
 }
 
+spill_deadline_t spill_timed_suspend(void)
+{
+    spill_deadline_t outer = {deadline_us};
+    deadline_us = 0;
+    return outer;
+}
+
 bool spill_timed_is_set(void)
 {
     return deadline_us != 0;

@@ -17,10 +17,15 @@
 
 #include "store/store.h"
 
+#include <spillway/deadline.h>
+
 typedef struct spill_timed spill_timed_t;
 
 /* Has the calling thread a deadline? */
 bool spill_timed_is_set(void);
+
+/* Put the deadline of the calling thread aside. Restore it with spill_deadline_end. */
+spill_deadline_t spill_timed_suspend(void);
 
 /* The next step belongs to another call, or to another part of a batch. */
 void spill_timed_forget_changes(void);

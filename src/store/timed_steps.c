@@ -1,6 +1,7 @@
 /* The steps that are carried out under a deadline, with copies of their arguments. */
 #include "store/timed_step.h"
 
+#include "definition/schema.h"
 #include "util/error.h"
 
 /* ---- requests -------------------------------------------------------------------------------- */
@@ -15,12 +16,13 @@ static bool changes_array(const spill_request_t *request)
     case SPILL_REQUEST_READ:
     case SPILL_REQUEST_PUT_PAGE:
     case SPILL_REQUEST_CUT:
-    case SPILL_REQUEST_SEAL:
     case SPILL_REQUEST_ADVANCE:
     case SPILL_REQUEST_CREATE_PAGE:
     case SPILL_REQUEST_RECOUNT:
     case SPILL_REQUEST_FORGET:
         return false;
+    case SPILL_REQUEST_SEAL: /* a closed tail: any client finishes the drop */
+        return request->seal.close && !spill_schema_of(request->definition)->appends_to_head;
     default:
         return true;
     }

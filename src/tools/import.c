@@ -32,6 +32,7 @@ typedef struct import {
     bson_t *loaded;                    /* owns the strings of `checkpoint` */
     spill_documents_input_t documents; /* with options->elements: the input */
     char *server_collection;           /* and its name, if it is on a server */
+    spill_definition_t *definitions;   /* of the store */
     spill_parser_options_t parsing;
     spill_parser_t *parser;
     spill_import_writer_t writer;
@@ -486,6 +487,9 @@ static spill_code_t prepare_import(import_t *import, spill_error_t *error)
                                                    .fields = import->options->fields,
                                                    .backwards = import->definition->order ==
                                                                 SPILL_ARRAY_NEWEST_FIRST};
+    SPILL_TRY(spill_store_definitions(import->store, &import->definitions,
+                                      &parsing->elements.stored_count, error));
+    parsing->elements.stored = import->definitions;
     parsing->array = import->array;
     parsing->definition = import->definition;
     parsing->id = import->options->id;
@@ -586,6 +590,7 @@ spill_code_t spill_import(spill_store_t *store, spill_array_t *array,
     spill_import_writer_release(&import.writer);
     bson_free(import.source);
     bson_free(import.server_collection);
+    bson_free(import.definitions);
     spill_documents_input_release(&import.documents);
     return code;
 }

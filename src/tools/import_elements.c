@@ -151,11 +151,16 @@ static spill_code_t make_update(spill_split_t *split, const spill_value_t *docum
 {
     SPILL_SCOPED(bson_destroy) bson_t set = BSON_INITIALIZER;
     spill_value_t unused;
+    const spill_definition_t *to = split->options->definition;
     const char *path = split->path;
     const spill_left_out_t left = {.paths = &path,
                                    .count = 1,
                                    .whole = find_name(document, path, &unused),
-                                   .definition = split->options->definition};
+                                   .definition = to,
+                                   .stored = split->options->stored,
+                                   .stored_count = split->options->stored_count,
+                                   .collection = to ? to->collection : "",
+                                   .name = to ? to->name : ""};
     SPILL_TRY(spill_import_other_fields(document, &left, &set, error));
     split->update_due = !bson_empty(&set);
     bson_reinit(&split->update_storage);

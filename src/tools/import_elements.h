@@ -30,6 +30,8 @@ typedef struct spill_elements_options {
     bool backwards;         /* the last element of an array is the first item */
     /* The target: of an export's documents, and to check other fields. NULL: neither. */
     const spill_definition_t *definition;
+    const spill_definition_t *stored; /* all definitions of the target */
+    size_t stored_count;
 } spill_elements_options_t;
 
 /* SPILL_INVALID: the options contradict each other. */

@@ -243,12 +243,18 @@ spill_code_t spill_exported_read(const spill_definition_t *definition, spill_exp
 }
 
 spill_code_t spill_exported_fields(const spill_definition_t *definition,
+                                   const spill_definition_t *stored, size_t stored_count,
                                    const spill_value_t *document, bson_t *set, spill_error_t *error)
 {
     const char *own[SPILL_OWN_FIELDS_MAX + 1];
     size_t count = spill_own_fields(definition, own);
     own[count++] = "spill";
-    const spill_left_out_t left = {.paths = own, .count = count};
+    const spill_left_out_t left = {.paths = own,
+                                   .count = count,
+                                   .stored = stored,
+                                   .stored_count = stored_count,
+                                   .collection = definition->collection,
+                                   .name = definition->name};
     if (spill_schema_of(definition)->has_windows)
         return SPILL_OK;
     return spill_import_other_fields(document, &left, set, error);

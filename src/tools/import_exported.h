@@ -44,6 +44,7 @@ int64_t spill_exported_number(spill_exported_t *exported);
  * a head cannot have such a field.
  */
 spill_code_t spill_exported_fields(const spill_definition_t *definition,
+                                   const spill_definition_t *stored, size_t stored_count,
                                    const spill_value_t *document, bson_t *set,
                                    spill_error_t *error);
 

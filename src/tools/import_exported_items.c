@@ -23,8 +23,9 @@ static spill_code_t read_head_fields(spill_split_t *split, spill_error_t *error)
     split->update_due = false;
     if (!split->exported.is_head)
         return SPILL_OK;
-    SPILL_TRY(
-        spill_exported_fields(split->options->definition, &split->line.document, &set, error));
+    SPILL_TRY(spill_exported_fields(split->options->definition, split->options->stored,
+                                    split->options->stored_count, &split->line.document, &set,
+                                    error));
     split->update_due = !bson_empty(&set);
     bson_reinit(&split->update_storage);
     BSON_APPEND_DOCUMENT(&split->update_storage, "$set", &set);

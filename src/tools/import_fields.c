@@ -55,6 +55,22 @@ static bool are_around(const char *const *paths, size_t count, const char *path)
     return false;
 }
 
+/* Has another definition on the same heads this field (`around`: a field inside of it)? */
+static bool is_of_another(const spill_left_out_t *left, const char *path, bool around)
+{
+    for (size_t i = 0; i < left->stored_count; i++) {
+        const spill_definition_t *one = &left->stored[i];
+        const char *own[SPILL_OWN_FIELDS_MAX];
+        if (strcmp(one->collection, left->collection) != 0 || strcmp(one->name, left->name) == 0)
+            continue;
+        size_t count = spill_own_fields(one, own);
+        for (size_t k = 0; k < count; k++)
+            if (around ? are_around(&own[k], 1, path) : strcmp(own[k], path) == 0)
+                return true;
+    }
+    return false;
+}
+
 static bool is_left_out(const spill_left_out_t *left, const char *path)
 {
     for (size_t i = 0; i < left->count; i++)
@@ -70,11 +86,11 @@ static spill_code_t append_field(const spill_value_t *value, const char *name, c
                                  const spill_left_out_t *left, bson_t *set, spill_error_t *error)
 {
     const own_fields_t own = own_fields_of(left->definition);
-    if (is_left_out(left, path) || strcmp(path, "_id") == 0)
+    if (is_left_out(left, path) || strcmp(path, "_id") == 0 || is_of_another(left, path, false))
         return SPILL_OK;
     SPILL_TRY(check_name(name, error));
     bool around = (!left->whole && are_around(left->paths, left->count, path)) ||
-                  are_around(own.paths, own.count, path);
+                  are_around(own.paths, own.count, path) || is_of_another(left, path, true);
     if (around && value->type == BSON_TYPE_DOCUMENT)
         return append_fields(value, path, left, set, error);
     SPILL_TRY(check_clash(left, &own, path, error));

@@ -14,6 +14,11 @@ typedef struct spill_left_out {
     bool whole; /* the paths are names of fields of the document itself, dots and all */
     /* The target, or NULL: documents around its own fields are passed, too. */
     const spill_definition_t *definition;
+    /* All definitions of the target. Fields of others on the same heads are their arrays. */
+    const spill_definition_t *stored;
+    size_t stored_count;
+    const char *collection; /* of the heads */
+    const char *name;       /* of the definition itself */
 } spill_left_out_t;
 
 /*

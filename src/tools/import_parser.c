@@ -244,6 +244,13 @@ static spill_code_t read_behind(spill_parser_t *parser, spill_input_record_t *re
     return spill_input_fail(&parser->input, record, code, error);
 }
 
+/* The owner's documents end here, behind bad pages that were skipped. */
+static void end_behind(spill_parser_t *parser, int64_t offset, int64_t line)
+{
+    parser->pending.end_offset = offset;
+    parser->pending.end_line = line;
+}
+
 /* The document that was read belongs to another owner: it is the next record. */
 static void put_aside(spill_parser_t *parser, const spill_input_record_t *record, uint64_t hash,
                       int64_t offset, int64_t line)
@@ -253,8 +260,9 @@ static void put_aside(spill_parser_t *parser, const spill_input_record_t *record
                                       .hash = hash,
                                       .offset = offset,
                                       .line = line};
-    parser->following.document = parser->pending.document;
+    bson_steal(&parser->following.document, &parser->pending.document); /* it must not be copied */
     bson_init(&parser->pending.document);
+    end_behind(parser, offset, line);
 }
 
 /*
@@ -272,8 +280,10 @@ static bool join_page(spill_parser_t *parser, spill_chunk_t *chunk, bool *joined
         int64_t offset = spill_input_offset(&parser->input);
         int64_t line = spill_input_line(&parser->input);
         spill_code_t code = read_behind(parser, &record, &end, &more, &error);
-        if (code == SPILL_OK && end)
+        if (code == SPILL_OK && end) {
+            end_behind(parser, offset, line);
             return true;
+        }
         if (code == SPILL_OK) {
             uint64_t hash = spill_hash(record.data, record.size);
             code =
@@ -298,7 +308,7 @@ static spill_code_t take_following(spill_parser_t *parser, uint64_t *hash, spill
     following->there = false;
     parser->pending.offset = following->offset;
     parser->pending.line = following->line;
-    parser->pending.document = following->document;
+    bson_steal(&parser->pending.document, &following->document);
     return begin_document(parser, &following->place, following->hash, error);
 }
 

@@ -70,16 +70,14 @@ static spill_code_t check_owner(const spill_migrate_pass_t *pass,
 {
     SPILL_SCOPED(spill_owner_release) spill_owner_t owner = {0};
     bool predicts = pass->options && pass->options->migrated;
-    *skips = false;
-    SPILL_TRY(spill_owner_init(&owner, pass->array, &oversized->owner, error));
-    spill_code_t code = spill_reshape_check(oversized, error);
-    *skips = code != SPILL_OK;
-    if (*skips)
-        return spill_owner_name(&owner, code, error);
-    if (oversized->ours || !predicts)
-        return SPILL_OK;
-    code = spill_unique_check_unmanaged(&owner, error);
-    *skips = code == SPILL_REFUSED;
+    spill_code_t code = spill_owner_init(&owner, pass->array, &oversized->owner, error);
+    if (code == SPILL_OK) {
+        code = spill_reshape_check(oversized, error);
+        code = code == SPILL_OK ? code : spill_owner_name(&owner, code, error);
+    }
+    if (code == SPILL_OK && !oversized->ours && predicts)
+        code = spill_unique_check_unmanaged(&owner, error);
+    *skips = spill_migrate_is_owner_failure(code);
     return code;
 }
 

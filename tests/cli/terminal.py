@@ -15,8 +15,9 @@ import sys
 import termios
 import time
 
-# The program runs for this part of the time, so that little work takes long enough to be shown.
-RUN_S, HOLD_S = 0.001, 0.06
+# The program runs for this part of the time, so that little work takes long enough to be shown. If it
+# was too fast for three lines, the next try holds it longer.
+RUN_S, HOLDS_S = 0.001, (0.06, 0.2, 0.6)
 MOST_S = 300
 
 
@@ -56,7 +57,7 @@ class Screen:
             self.states.append(state)
 
 
-def run(columns, command, slow=False, stop=False):
+def run(columns, command, slow=False, stop=False, hold_s=HOLDS_S[0]):
     """Run the command. Returns its exit code and the screen."""
     child, master = pty.fork()
     if child == 0:
@@ -65,7 +66,7 @@ def run(columns, command, slow=False, stop=False):
     fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     screen, ends, held = Screen(columns), time.monotonic() + MOST_S, False
     while time.monotonic() < ends:
-        readable, _, _ = select.select([master], [], [], HOLD_S if held else RUN_S)
+        readable, _, _ = select.select([master], [], [], hold_s if held else RUN_S)
         if readable:
             try:
                 piece = os.read(master, 65536)
@@ -90,7 +91,10 @@ def run(columns, command, slow=False, stop=False):
 
 
 def check(columns, command):
-    status, screen = run(columns, command, slow=True)
+    for hold_s in HOLDS_S:
+        status, screen = run(columns, command, slow=True, hold_s=hold_s)
+        if sum(numbers_left(line) is not None for line in screen.states) >= 3 or status != 0:
+            break
     problems, before, estimates, totals = list(screen.errors), None, 0, 0
     part_before = 0
     for line in screen.states:

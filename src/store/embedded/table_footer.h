@@ -4,10 +4,12 @@
  * throws while it holds its own lock, and a read-only open then waits for this lock forever. So
  * engine_files.cpp checks the footer before the engine sees the file.
  *
- *     offset  size  of the last 53 bytes of the file
- *          0     1  the type of the blocks' checksums, 1 to 4; 0: none, which Spillway never wrote
- *          1    40  the places of two blocks, the metaindex and the index: four varints, then
- * zeroes 41     4  the format of the table, little-endian 45     8  the magic number
+ * Of the last 53 bytes of the file:
+ *
+ * - byte 0: the type of the blocks' checksums, 1 to 4; 0: none, which Spillway never wrote
+ * - bytes 1 to 40: the places of two blocks, the metaindex and the index: four varints, then zeroes
+ * - bytes 41 to 44: the format of the table, little-endian
+ * - bytes 45 to 52: the magic number
  */
 #ifndef SPILL_STORE_EMBEDDED_TABLE_FOOTER_H
 #define SPILL_STORE_EMBEDDED_TABLE_FOOTER_H

@@ -25,8 +25,9 @@ static void make_filter(const spill_definition_t *definition, const spill_value_
 }
 
 /*
- * The head is about to be deleted. A note that arrives late changes nothing: of one owner, later
- * heads have higher incarnations, and later notes of a head have higher revs.
+ * The head is about to be deleted. A note that arrives late does not lower one: of one owner, later
+ * heads have higher incarnations, and later notes of a head have higher revs. A note that is
+ * certain becomes uncertain; then pages may stay, until they are dropped by hand.
  */
 static spill_code_t announce(spill_mongo_t *store, const spill_drop_note_t *note,
                              const bson_t *filter, spill_error_t *error)

@@ -112,8 +112,11 @@ static bson_t *ids_of_array(const spill_mongo_document_t *document)
     spill_mongo_this_id(document->request->definition, field);
     if (spill_is_whole_element(document->request->definition->id_field))
         return BCON_NEW("$ifNull", "[", BCON_UTF8(array), "[", "]", "]");
-    return BCON_NEW("$map", "{", "input", "{", "$ifNull", "[", BCON_UTF8(array), "[", "]", "]", "}",
-                    "as", "this", "in", BCON_UTF8(field), "}");
+    /* $map would make the id null of an element that has none. */
+    return BCON_NEW("$map", "{", "input", "{", "$filter", "{", "input", "{", "$ifNull", "[",
+                    BCON_UTF8(array), "[", "]", "]", "}", "as", "this", "cond", "{", "$ne", "[",
+                    "{", "$type", BCON_UTF8(field), "}", "missing", "]", "}", "}", "}", "as",
+                    "this", "in", BCON_UTF8(field), "}");
 }
 
 /* An expression: the array has none of the ids of the appended elements. */

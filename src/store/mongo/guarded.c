@@ -425,7 +425,8 @@ static bool make_cut(spill_mongo_t *store, const spill_request_t *request, bson_
 {
     SPILL_SCOPED(spill_response_release) spill_response_t before = SPILL_RESPONSE_INIT;
     SPILL_SCOPED(release)
-    spill_mongo_step_t step = {.store = store, .request = request, .read = &before};
+    spill_mongo_step_t step = {
+        .store = store, .request = request, .read = &before, .assumed = true};
     SPILL_SCOPED(bson_destroy) bson_t guard = BSON_INITIALIZER;
     SPILL_SCOPED(bson_destroy) bson_t pipeline = BSON_INITIALIZER;
     spill_mongo_document_init(&step.document, store, request);

@@ -18,7 +18,7 @@ static void release_piece(spill_piece_t *piece)
 {
     spill_whole_release(&piece->there);
     spill_run_release(&piece->own);
-    bson_destroy(&piece->storage);
+    bson_destroy(piece->storage);
     bson_free(piece->elements);
     bson_free(piece->seqs);
 }
@@ -101,7 +101,7 @@ static bool is_last(const spill_group_members_t *members, const spill_value_t *o
 
 /* Read the windows of the listing's last owner that the listing does not have. */
 static void read_rest(spill_group_members_t *members, spill_group_member_t *member,
-                      const char *from)
+                      const char *from, int64_t bytes)
 {
     spill_array_t *source = members->transfer->source.array;
     spill_error_t ignored;
@@ -129,7 +129,9 @@ static void read_rest(spill_group_members_t *members, spill_group_member_t *memb
         source->store->ops->expect(source->store, &source->definition, &names);
     for (size_t i = 0; i < names.count && !member->alone; i++) {
         spill_value_t name = spill_listing_item(&names, i).owner;
-        read_source(members, member, &name);
+        member->alone = bytes >= SPILL_TRANSFER_GROUP_BYTES;
+        if (!member->alone)
+            bytes += read_source(members, member, &name);
     }
 }
 
@@ -171,7 +173,7 @@ static void read_joined(spill_group_members_t *members, const spill_listing_t *w
         bytes += read_source(members, member, &name);
     }
     if (member)
-        read_rest(members, member, text);
+        read_rest(members, member, text, bytes);
     remember_last(members, windows);
     for (size_t i = 0; i < members->count; i++)
         if (!members->all[i].alone)
@@ -194,7 +196,7 @@ static spill_piece_t *add_piece(spill_group_member_t *member)
     member->pieces =
         bson_realloc(member->pieces, (member->piece_count + 1) * sizeof *member->pieces);
     spill_piece_t *piece = &member->pieces[member->piece_count++];
-    *piece = (spill_piece_t){.storage = BSON_INITIALIZER};
+    *piece = (spill_piece_t){.storage = bson_new()};
     return piece;
 }
 
@@ -205,7 +207,7 @@ static spill_piece_t *piece_of(spill_group_member_t *member, const char *window)
     const char *text;
     for (size_t i = 0; i < member->piece_count; i++) {
         bson_iter_t iter;
-        if (!bson_iter_init_find(&iter, &member->pieces[i].storage, ""))
+        if (!bson_iter_init_find(&iter, member->pieces[i].storage, ""))
             continue;
         spill_value_t name = spill_value_from_iter(&iter);
         if (spill_window_split(&name, &owner, &text) && strcmp(text, window) == 0)
@@ -214,7 +216,7 @@ static spill_piece_t *piece_of(spill_group_member_t *member, const char *window)
     spill_piece_t *piece = add_piece(member);
     SPILL_SCOPED(bson_destroy) bson_t memory = BSON_INITIALIZER;
     spill_value_t name = spill_bucket_name(&memory, &member->value, window);
-    spill_value_append(&name, &piece->storage, "");
+    spill_value_append(&name, piece->storage, "");
     return piece;
 }
 
@@ -244,7 +246,7 @@ static void name_pieces(const spill_transfer_t *transfer, spill_group_member_t *
         spill_piece_t *piece = &member->pieces[i];
         bson_iter_t iter;
         piece->name = member->value;
-        if (bson_iter_init_find(&iter, &piece->storage, ""))
+        if (bson_iter_init_find(&iter, piece->storage, ""))
             piece->name = spill_value_from_iter(&iter);
         if (spill_owner_init(&piece->there.owner, transfer->target.array, &piece->name, &ignored) !=
             SPILL_OK)

@@ -10,7 +10,7 @@
 #include "tools/transfer/transfer_whole.h"
 
 typedef struct spill_piece {
-    bson_t storage;      /* of a window's name */
+    bson_t *storage;     /* of a window's name; a bson_t itself must not move */
     spill_value_t name;  /* the owner there, or the window */
     spill_run_t own;     /* a window: its elements, numbered from 0 */
     spill_whole_t there; /* the target */
