@@ -63,7 +63,7 @@ int main(int argc, char **argv)
     bson_t storage = BSON_INITIALIZER;
     spill_value_t customer = spill_value_from_utf8(&storage, "customer 7");
 
-    /* Keep the id and the base together, before the first try: a retry needs both. */
+    /* Store the id and the base durably before the first try: a retry needs both. */
     const char *id = "payment 5f0c-1017";
     spill_op_t op = {.id = id, .id_bytes = strlen(id)};
     check(spill_array_op_base(orders, &customer, &op.base, &error), &error);

@@ -213,7 +213,8 @@ SPILL_API spill_code_t spill_array_append(spill_array_t *array, const spill_valu
                                           spill_append_result_t *result, spill_error_t *error);
 
 /**
- * Read a base for the next operation on this owner.
+ * Read a base for the next operation on this owner. Store it durably with the id before the first
+ * try, and never read a new base for an id that was tried (spill_op_t).
  *
  * \param array  an open array
  * \param owner  the owner
@@ -242,7 +243,9 @@ SPILL_API spill_code_t spill_array_op_base(spill_array_t *array, const spill_val
  * \errors SPILL_INVALID (an unknown operator, or a field of the array; layout bucket),
  *         SPILL_TOO_BIG, SPILL_REFUSED (on an embedded store: the update would change the array of
  *         another definition that this owner has, or a document around it), SPILL_UNKNOWN,
- * SPILL_TIMED_OUT, SPILL_IO, SPILL_READ_ONLY \cost one store operation \threads any number at once
+ *         SPILL_TIMED_OUT, SPILL_IO, SPILL_READ_ONLY
+ * \cost one store operation
+ * \threads any number at once
  */
 SPILL_API spill_code_t spill_array_update(spill_array_t *array, const spill_value_t *owner,
                                           const bson_t *update, spill_error_t *error);

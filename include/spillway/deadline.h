@@ -23,7 +23,7 @@
  *
  * - #SPILL_TIMED_OUT: nothing was changed, and nothing will be. A read always returns this code.
  * - #SPILL_UNKNOWN: the change may have been made, or may still be made later. Repeat an append
- * with its operation id (#spill_op_t); after any other call read the array, then decide.
+ *   with its operation id (#spill_op_t); after any other call read the array, then decide.
  *
  * What was acknowledged stays. A batch that is split counts the appended elements
  * (spill_append_result_t::count). A call that makes several changes, such as

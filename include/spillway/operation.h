@@ -24,6 +24,11 @@
  * further appends with operation ids to that owner; after that it answers SPILL_UNKNOWN, and is
  * never applied a second time.
  *
+ * To append exactly once across a restart of the program, store id and base durably before the
+ * first try. A restarted program that keeps the id and reads a new base may append a second time.
+ * Fetch the base shortly before the first try: if op_window appends with operation ids came in
+ * between, even a first try returns SPILL_UNKNOWN.
+ *
  * The base limits the search for the id. An owner counts its appends with operation ids. An
  * operation that was first tried when the count was at least `base` is not among the first `base`
  * of them. A base below the count is safe, and uses up some of the window. A base above the count

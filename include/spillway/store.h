@@ -130,7 +130,7 @@ SPILL_API void spill_store_options_init(spill_store_options_t *options);
  *         options), SPILL_IO (the server cannot be reached; libmongoc is not installed)
  * \cost embedded: reads the end of the log; about 10 ms for a new store. On a server: loads
  *       libmongoc once for the process (7 ms), connects, one command. Deadlines do not apply: the
- *       options serverSelectionTimeoutMS and connectTimeoutMS of the URI do.
+ *       options serverSelectionTimeoutMS (default 10 s) and connectTimeoutMS of the URI do.
  * \threads any number at once
  */
 SPILL_API spill_code_t spill_store_open(const char *uri, const spill_store_options_t *options,

@@ -77,7 +77,8 @@ class Operation:
     """Makes an append exact once: keep it for retries, and use it for one append only.
 
     A retry is exact until op_window further appends with operations to that owner. After that it
-    raises UnknownOutcomeError, and is never applied a second time.
+    raises UnknownOutcomeError, and is never applied a second time. To be exact across a restart,
+    store id and base durably before the first try: an id with a newer base may be appended twice.
     """
 
     id: bytes

@@ -17,8 +17,9 @@ def deadline(seconds: float) -> Iterator[None]:
 
     A call that the deadline ends raises TimedOutError: nothing was changed, and nothing will be. Or
     it raises UnknownOutcomeError: the change may have been made. An earlier deadline of this thread
-    stays. Opening and closing a store, definitions and backups ignore deadlines. Cost: each store
-    operation is handed to another thread.
+    stays. Opening and closing a store, definitions and backups ignore deadlines. So do Array.owners
+    and Array.walk, which read in a thread of their own; Array.iterate reads in this one. Cost: each
+    store operation is handed to another thread.
     """
     outer = lib.spill_deadline_begin(max(0, int(seconds * 1000)))
     try:

@@ -59,8 +59,9 @@ const spill_command_t spill_command_drop = {
     .arguments_min = 2,
     .arguments_max = 3,
     .summary = "Drop an owner's array, or a definition with its data",
-    .text = "With OWNER, drops that owner's elements and pages; other fields of its head stay. "
-            "Without OWNER, drops the definition, the arrays of all its owners and the "
+    .text = "With OWNER, drops that owner's elements and pages; other fields of its head stay. A "
+            "head without other fields is deleted. Without OWNER, drops the definition, the arrays "
+            "of all its owners and the "
             "checkpoints of its imports. After a crash, run it again. A definition that `spillway "
             "migrate' is still copying to another layout is refused if it may be the only copy.\n"
             "\n"

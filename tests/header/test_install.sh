@@ -40,9 +40,13 @@ read -ra flags < <(pkg-config --cflags --libs "${static[@]}" spillway)
 "$folder/consumer"
 
 echo "the tutorial's program:"
-fence='```'
-sed -n "/^${fence}c\$/,/^$fence\$/p" "$SPILLWAY_SOURCE/docs/tutorial/c-program.md" |
-    sed '1d;$d' >"$folder/tutorial.c"
+# The tutorial's listings in C: listing 1, 2, ... without the fences.
+listing() {
+    awk -v wanted="$1" '/^```$/ { inside = 0 }
+        inside && number == wanted
+        /^```c$/ { inside = 1; number++ }' "$SPILLWAY_SOURCE/docs/tutorial/c-program.md"
+}
+listing 1 >"$folder/tutorial.c"
 "$compiler" -std=c17 -Wall -Wextra -Werror "${instrument[@]}" "$folder/tutorial.c" \
     -o "$folder/tutorial" "${flags[@]}"
 "$folder/tutorial" | diff - <(echo '0: { "type" : "like", "by" : "ada" }')
@@ -56,6 +60,18 @@ diff "$folder/tutorial.c" <(sed '1,/^ \*\/$/d' "$SPILLWAY_SOURCE/examples/first_
         echo "docs/tutorial/c-program.md and examples/first_program.c differ" >&2
         exit 1
     }
+
+echo "the tutorial's second listing:"
+second=$SPILLWAY_SOURCE/examples/second_program.c
+listing 2 >"$folder/listing"
+begin=$(grep -nxF -m 1 "$(head -n 1 "$folder/listing")" "$second" | cut -d : -f 1)
+tail -n "+${begin:-1}" "$second" | head -n "$(wc -l <"$folder/listing")" | diff "$folder/listing" - ||
+    {
+        echo "docs/tutorial/c-program.md and examples/second_program.c differ" >&2
+        exit 1
+    }
+"$compiler" -std=c17 -Wall -Wextra -Werror "${instrument[@]}" "$second" -o "$folder/second" "${flags[@]}"
+"$folder/second" | diff - <(seq 200 -1 0)
 
 echo "a program that uses the driver, too:"
 cat >"$folder/pool.c" <<'END'
