@@ -179,7 +179,7 @@ chmod 644 events.ndjson
 
 # Print how many times a command loads libmongoc.
 loads_of_libmongoc() {
-    LD_DEBUG=files "$SPILLWAY" "$@" 2>&1 | grep -c 'file=libmongoc.*generating link map'
+    LD_DEBUG=files "$SPILLWAY" "$@" 2>&1 | grep -c 'file=libmongoc-1.0.*generating link map'
 }
 
 expect 0 define here feed --preset feed
