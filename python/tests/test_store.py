@@ -43,7 +43,7 @@ class StoreTest(StoreCase):
         self.assertEqual(spillway.Definition.from_document(reference.to_document()), reference)
 
     def test_every_code_has_a_class(self) -> None:
-        names = []
+        names: list[str] = []
         while len(names) < 100:
             name = ffi.string(lib.spill_code_name(len(names) + 1)).decode()
             if name not in CLASSES:
