@@ -20,7 +20,7 @@ static void open_alike(fixture_t *fixture, const contract_kind_t *kind, alike_t 
 {
     for (int i = 0; i < ALIKE; i++) {
         spill_definition_t *definition = &alike[i].definition;
-        char name[16];
+        char name[24];
         snprintf(name, sizeof name, "alike%d", i);
         make_definition(definition, name, SPILL_KEEP_NEWEST);
         snprintf(definition->array, SPILL_NAME_SIZE, "%s", arrays[i]);
