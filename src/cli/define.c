@@ -168,6 +168,34 @@ static spill_code_t save_definition(const spill_cli_define_options_t *options, s
     return SPILL_OK;
 }
 
+/* Is it as preset `gateway` makes it? */
+static bool is_for_gateway(const spill_definition_t *definition)
+{
+    char pages[2 * SPILL_NAME_SIZE + 8];
+    snprintf(pages, sizeof pages, "%s.%s.pages", definition->collection, definition->array);
+    return strcmp(definition->page_collection, pages) == 0;
+}
+
+/* The gateway serves one definition of a collection. */
+static spill_code_t warn_of_shared(spill_store_t *store, const spill_definition_t *definition,
+                                   spill_error_t *error)
+{
+    spill_definition_t *all = NULL;
+    size_t count = 0;
+    spill_code_t code = spill_store_definitions(store, &all, &count, error);
+    for (size_t i = 0; code == SPILL_OK && i < count; i++)
+        if (strcmp(all[i].name, definition->name) != 0 &&
+            strcmp(all[i].collection, definition->collection) == 0 &&
+            (is_for_gateway(definition) || is_for_gateway(&all[i])))
+            fprintf(stderr,
+                    "spillway: warning: the definitions '%s' and '%s' share the collection '%s', "
+                    "so `spillway serve' refuses reads and writes of their arrays: it serves one "
+                    "definition of a collection\n",
+                    definition->name, all[i].name, definition->collection);
+    bson_free(all);
+    return code;
+}
+
 static spill_code_t define_or_show(const spill_invocation_t *invocation, spill_store_t *store,
                                    spill_error_t *error)
 {
@@ -184,9 +212,10 @@ static spill_code_t define_or_show(const spill_invocation_t *invocation, spill_s
         code = save_definition(options, store, &definition, error);
     if (code != SPILL_OK)
         return name_convert(invocation, store, code, error);
-    if (!invocation->quiet)
-        print_definition(invocation, &definition);
-    return code;
+    if (invocation->quiet)
+        return SPILL_OK;
+    print_definition(invocation, &definition);
+    return warn_of_shared(store, &definition, error);
 }
 
 /* Check a new definition before a store is created for it. */

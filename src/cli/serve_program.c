@@ -81,9 +81,13 @@ spill_exit_t spill_cli_serve(const spill_invocation_t *invocation)
     spill_gateway_options_t options;
     spill_error_t error;
     spill_code_t code = read_options(invocation, uri, &options, &error);
+    bool found = false;
     if (code == SPILL_OK)
-        code = (given->check ? spill_gateway_check : spill_gateway_run)(&options, stdout, &error);
-    return code == SPILL_OK ? SPILL_EXIT_DONE : spill_cli_fail(&error);
+        code = given->check ? spill_gateway_check(&options, stdout, &found, &error)
+                            : spill_gateway_run(&options, stdout, &error);
+    if (code != SPILL_OK)
+        return spill_cli_fail(&error);
+    return found ? SPILL_EXIT_FOUND : SPILL_EXIT_DONE;
 }
 
 int main(int argc, char **argv)

@@ -91,10 +91,16 @@ bool spill_change_check_served(spill_translation_t *translation, const spill_sta
 {
     if (statement->kind == SPILL_STATEMENT_SPILL)
         return spill_translation_refuse_spill(translation, translation->command->name);
-    if (translation->at->array != NULL || statement->kind == SPILL_STATEMENT_OTHER)
+    const spill_served_collection_t *at = translation->at;
+    if (at->array != NULL)
         return true;
-    return spill_translation_refuse(translation, statement->field, statement->operation,
-                                    "the gateway does not serve this layout: use the library");
+    if (statement->kind != SPILL_STATEMENT_OTHER)
+        return spill_translation_refuse(translation, statement->field, statement->operation,
+                                        at->reason);
+    for (size_t i = 0; at->parts[i] != NULL; i++)
+        if (spill_mentions_in_filter(&statement->q, at->parts[i]) != 0)
+            return spill_translation_refuse(translation, at->parts[i], "a filter", at->reason);
+    return true;
 }
 
 /* ---- appends by the library ------------------------------------------------------------------ */

@@ -189,13 +189,14 @@ static bool reads_or_writes(const spill_served_t *served, const spill_client_com
         spill_served_find(served, command->database, command->collection);
     bool own = at != NULL && at->array != NULL;
     bool hidden = spill_served_hidden(served, command->database, command->collection);
+    bool in_part = at != NULL && at->array == NULL && at->parts[0] != NULL;
     switch (kind) {
     case SPILL_COMMAND_HARMLESS:
         return false;
-    case SPILL_COMMAND_READ:
-        return own;
+    case SPILL_COMMAND_READ: /* the cursors of a collection that is not served are the server's */
+        return own || (in_part && strcmp(command->name, "killCursors") != 0);
     case SPILL_COMMAND_AGGREGATE:
-        return own || spill_pipeline_concerns(served, &command->message->body);
+        return own || in_part || spill_pipeline_concerns(served, &command->message->body);
     case SPILL_COMMAND_INSERT:
         return hidden || (at != NULL && spill_insert_reserved(at, command->message) != NULL);
     case SPILL_COMMAND_CHANGE:

@@ -168,15 +168,18 @@ static void free_parts(running_t *running)
 
 /* ---- what is served -------------------------------------------------------------------------- */
 
-/* Print the served collections, and those that have a definition of another layout. */
+/* Print the served collections, and those that have a definition and are not served. */
 static void print_collections(const spill_served_t *served, FILE *out)
 {
     const spill_served_collection_t *const *all = spill_served_all(served);
     if (!*all)
         fprintf(out, "; no collection has a definition, so everything is relayed");
     for (size_t i = 0; all[i]; i++)
-        fprintf(out, "%s%s%s", i == 0 ? "; arrays in " : ", ", all[i]->collection,
-                all[i]->array ? "" : " (not served: its layout)");
+        if (all[i]->array)
+            fprintf(out, "%s%s", i == 0 ? "; arrays in " : ", ", all[i]->collection);
+        else
+            fprintf(out, "%s%s (not served: %s)", i == 0 ? "; arrays in " : ", ",
+                    all[i]->collection, all[i]->reason);
 }
 
 static void print_start(const running_t *running, FILE *out)

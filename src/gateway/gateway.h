@@ -40,10 +40,11 @@ spill_code_t spill_gateway_run(const spill_gateway_options_t *options, FILE *out
                                spill_error_t *error);
 
 /*
- * Connect to the server, print on `out` what would be served, and end. SPILL_DENIED: the URI's user
- * lacks a right that served collections need.
+ * Connect to the server, print on `out` what would be served, and end. *found: a collection has a
+ * definition and is not served. SPILL_DENIED: the URI's user lacks a right that served collections
+ * need.
  */
-spill_code_t spill_gateway_check(const spill_gateway_options_t *options, FILE *out,
+spill_code_t spill_gateway_check(const spill_gateway_options_t *options, FILE *out, bool *found,
                                  spill_error_t *error);
 
 #endif

@@ -37,9 +37,9 @@ static spill_code_t check_collection(spill_upstream_t *upstream,
 {
     const spill_definition_t *definition = collection->definition;
     if (!collection->array) {
-        fprintf(out, "%s: not served: %s; reads return heads alone\n", collection->collection,
-                definition->unique ? "a relayed push would not keep each id once"
-                                   : "its definition has another layout, or shares the collection");
+        fprintf(out, "%s: not served: %s. %s\n", collection->collection, collection->reason,
+                collection->parts[0] ? "Reads and writes of the arrays are refused"
+                                     : "Reads return the stored documents; writes are refused");
         return SPILL_OK;
     }
     SPILL_TRY(spill_upstream_probe(upstream, collection->collection, error));
@@ -50,9 +50,10 @@ static spill_code_t check_collection(spill_upstream_t *upstream,
     return SPILL_OK;
 }
 
-spill_code_t spill_gateway_check(const spill_gateway_options_t *options, FILE *out,
+spill_code_t spill_gateway_check(const spill_gateway_options_t *options, FILE *out, bool *found,
                                  spill_error_t *error)
 {
+    *found = false;
     SPILL_SCOPED(close_upstream) spill_upstream_t *upstream = NULL;
     SPILL_SCOPED(free_served) spill_served_t *served = NULL;
     SPILL_TRY(spill_upstream_open(options->uri, &upstream, error));
@@ -62,7 +63,9 @@ spill_code_t spill_gateway_check(const spill_gateway_options_t *options, FILE *o
     if (!*all)
         fprintf(out, "no collection has a definition: everything is relayed; `spillway define` "
                      "makes one\n");
-    for (size_t i = 0; all[i]; i++)
+    for (size_t i = 0; all[i]; i++) {
+        *found |= !all[i]->array;
         SPILL_TRY(check_collection(upstream, all[i], out, error));
+    }
     return SPILL_OK;
 }

@@ -260,8 +260,10 @@ static void read_stage(const spill_served_t *served, const bson_iter_t *spec, co
     }
     if (stage == STAGE_WATCHES)
         pipeline->watches = true;
-    if (first && stage == STAGE_REPORTS)
+    if (first && stage == STAGE_REPORTS) {
+        pipeline->reports = true;
         pipeline->has_array = false;
+    }
     if (array != NULL)
         read_own(stage, spec, array, pipeline);
 }

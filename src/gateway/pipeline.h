@@ -10,6 +10,7 @@ typedef struct spill_pipeline {
     bool uses_array;                         /* some stage needs F, or the document as a whole */
     bool names_spill;                        /* some stage names Spillway's bookkeeping */
     bool watches;                            /* $changeStream */
+    bool reports;                            /* it begins with $collStats or a relative */
     bool writes;                             /* $out or $merge */
     const char *hidden_target;               /* $out or $merge into a hidden collection */
     const spill_served_collection_t *target; /* ... into a served one */

@@ -5,6 +5,7 @@
 #include "store/raw_reader.h"
 #include "util/error.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,8 @@ typedef struct table {
     const spill_served_collection_t **all; /* ended by NULL */
     const char **pages;                    /* ended by NULL */
     const char **fields;                   /* of all collections, one list after the other */
+    const char **parts;                    /* the same */
+    const spill_definition_t **sharing;    /* the same */
 } table_t;
 
 struct spill_served {
@@ -35,13 +38,17 @@ struct spill_served {
 
 static void free_table(table_t *table)
 {
-    for (size_t i = 0; table->all != NULL && table->all[i] != NULL; i++)
+    for (size_t i = 0; table->all != NULL && table->all[i] != NULL; i++) {
         spill_array_close(table->collections[i].array);
+        bson_free(table->collections[i].reason);
+    }
     bson_free(table->definitions);
     bson_free(table->collections);
     bson_free(table->all);
     bson_free(table->pages);
     bson_free(table->fields);
+    bson_free(table->parts);
+    bson_free(table->sharing);
     bson_free(table);
 }
 
@@ -71,30 +78,88 @@ static size_t add_fields(const spill_definition_t *definition, const char **fiel
     return count;
 }
 
+/* May a head have a part of the array? */
+static bool has_part(const spill_definition_t *definition)
+{
+    const spill_schema_t *schema = spill_schema_of(definition);
+    return schema->has_pages && !schema->has_windows && !schema->has_referenced_elements;
+}
+
+/* Several definitions: name the first ones. */
+static char *name_sharing(const spill_definition_t *const *definitions, size_t count)
+{
+    enum { NAMED_MAX = 3 };
+    char names[NAMED_MAX * (SPILL_NAME_SIZE + 8) + 32];
+    size_t named = count > NAMED_MAX ? NAMED_MAX : count, length = 0;
+    for (size_t i = 0; i < named; i++) {
+        const char *before = i == 0 ? "" : i + 1 == count ? " and " : ", ";
+        length += (size_t)snprintf(names + length, sizeof names - length, "%s'%s'", before,
+                                   definitions[i]->name);
+    }
+    if (count > named)
+        snprintf(names + length, sizeof names - length, " and %zu more", count - named);
+    return bson_strdup_printf("the definitions %s share the collection, and the gateway serves one "
+                              "definition of a collection: use the library, or undo the others",
+                              names);
+}
+
+static char *reason_of(const spill_definition_t *const *definitions, size_t count)
+{
+    const spill_definition_t *first = definitions[0];
+    if (count > 1)
+        return name_sharing(definitions, count);
+    if (first->unique)
+        return bson_strdup_printf("the definition '%s' is a set, and a relayed push would not keep "
+                                  "each id once: use the library",
+                                  first->name);
+    if (first->layout == SPILL_LAYOUT_OUTLIER)
+        return bson_strdup_printf(
+            "the definition '%s' keeps the oldest elements in the head, which "
+            "the gateway does not serve: use the library",
+            first->name);
+    return bson_strdup_printf("the definition '%s' has the layout %s, which the gateway does not "
+                              "serve: use the library",
+                              first->name, spill_layout_name(first->layout));
+}
+
+/* How far the lists of a table are filled. */
+typedef struct filled {
+    size_t collections, fields, parts, sharing;
+} filled_t;
+
 /* Make the entry of the collection that definition `first` names, unless an earlier one names it.
  */
 static spill_code_t add_collection(const spill_served_t *served, table_t *table, size_t first,
-                                   size_t *collections, size_t *fields, spill_error_t *error)
+                                   filled_t *filled, spill_error_t *error)
 {
     const spill_definition_t *definition = &table->definitions[first];
-    spill_served_collection_t *at = &table->collections[*collections];
-    size_t sharing = 0;
+    spill_served_collection_t *at = &table->collections[filled->collections];
     for (size_t i = 0; i < first; i++)
         if (strcmp(table->definitions[i].collection, definition->collection) == 0)
             return SPILL_OK;
     *at = (spill_served_collection_t){.database = served->database,
                                       .collection = definition->collection,
                                       .definition = definition,
-                                      .fields = &table->fields[*fields]};
+                                      .definitions = &table->sharing[filled->sharing],
+                                      .parts = &table->parts[filled->parts],
+                                      .fields = &table->fields[filled->fields]};
+    size_t count = 0;
     for (size_t i = first; i < table->count; i++) {
-        if (strcmp(table->definitions[i].collection, definition->collection) != 0)
+        const spill_definition_t *one = &table->definitions[i];
+        if (strcmp(one->collection, definition->collection) != 0)
             continue;
-        sharing++;
-        *fields += add_fields(&table->definitions[i], &table->fields[*fields]);
+        table->sharing[filled->sharing + count++] = one;
+        if (has_part(one))
+            table->parts[filled->parts++] = one->array;
+        filled->fields += add_fields(one, &table->fields[filled->fields]);
     }
-    table->fields[(*fields)++] = NULL;
-    table->all[(*collections)++] = at;
-    return sharing == 1 && is_served(definition) && served->store != NULL
+    filled->sharing += count + 1; /* each list ends with a NULL, which is there */
+    filled->parts++;
+    filled->fields++;
+    table->all[filled->collections++] = at;
+    if (count > 1 || !is_served(definition))
+        at->reason = reason_of(at->definitions, count);
+    return at->reason == NULL && served->store != NULL
                ? spill_array_open(served->store, definition->name, &at->array, error)
                : SPILL_OK;
 }
@@ -104,7 +169,8 @@ static spill_code_t make_table(const spill_served_t *served, spill_definition_t 
                                size_t count, table_t **made, spill_error_t *error)
 {
     table_t *table = bson_malloc0(sizeof *table);
-    size_t collections = 0, fields = 0, pages = 0;
+    size_t pages = 0;
+    filled_t filled = {0};
     spill_code_t code = SPILL_OK;
     table->definitions = definitions;
     table->count = count;
@@ -112,10 +178,12 @@ static spill_code_t make_table(const spill_served_t *served, spill_definition_t 
     table->all = bson_malloc0((table->count + 1) * sizeof(void *));
     table->pages = bson_malloc0((table->count + 1) * sizeof *table->pages);
     table->fields = bson_malloc0((table->count + 1) * (FIELDS_MAX + 1) * sizeof *table->fields);
+    table->parts = bson_malloc0((table->count + 1) * 2 * sizeof *table->parts);
+    table->sharing = bson_malloc0((table->count + 1) * 2 * sizeof *table->sharing);
     for (size_t i = 0; code == SPILL_OK && i < table->count; i++) {
         if (has_own_pages(&table->definitions[i]))
             table->pages[pages++] = table->definitions[i].page_collection;
-        code = add_collection(served, table, i, &collections, &fields, error);
+        code = add_collection(served, table, i, &filled, error);
     }
     *made = code == SPILL_OK ? table : NULL;
     if (code != SPILL_OK)

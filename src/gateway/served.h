@@ -23,10 +23,18 @@ typedef struct spill_served_collection {
     const char *collection;
     /*
      * NULL: not served, because the layout is another one or several definitions share the
-     * collection. Reads are then relayed, and writes of the definitions' fields are refused.
+     * collection. Reads that can use an array of `parts`, and writes of the definitions' fields,
+     * are refused.
      */
     spill_array_t *array;
-    const spill_definition_t *definition; /* the first one of the collection */
+    char *reason; /* NULL: served. Why it is not, and what to do, as a phrase */
+    const spill_definition_t *definition;         /* the first one of the collection */
+    const spill_definition_t *const *definitions; /* all of the collection, ended by NULL */
+    /*
+     * Not served: the arrays of which a head may have a part, ended by NULL. Heads of other layouts
+     * have the whole array, a summary, or a window.
+     */
+    const char *const *parts;
     /*
      * The fields that a definition of the collection names: arrays, counts, and the others of a
      * head. Ended by NULL.

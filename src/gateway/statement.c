@@ -202,6 +202,8 @@ bool spill_statement_read(const spill_served_collection_t *at, const bson_t *q, 
         !bson_validate(&statement->u, BSON_VALIDATE_NONE, NULL))
         return false;
     statement->q_mentions = spill_mentions_in_filter(&statement->q, at->definition->array);
+    for (size_t i = 0; at->array == NULL && at->parts[i] != NULL; i++)
+        statement->q_mentions |= spill_mentions_in_filter(&statement->q, at->parts[i]);
     if ((statement->q_mentions & SPILL_MENTIONS_SPILL) &&
         statement->q_mentions != SPILL_MENTIONS_ANY)
         statement->kind = SPILL_STATEMENT_SPILL;

@@ -35,9 +35,7 @@ bool spill_translate_insert(spill_translation_t *translation, bson_t *reply)
         return spill_translation_forward(translation, reply);
     return strcmp(field, "spill") == 0
                ? spill_translation_refuse_spill(translation, "insert")
-               : spill_translation_refuse(
-                     translation, field, "insert",
-                     "the gateway does not serve this layout: use the library");
+               : spill_translation_refuse(translation, field, "insert", translation->at->reason);
 }
 
 /* A collection of pages or of bookkeeping. */

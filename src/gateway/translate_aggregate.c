@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+static const char joins[] = "$lookup, $graphLookup or $unionWith";
 static const char use_find[] = "use find and choose in the application";
 
 /* Refuse what is never right. */
@@ -29,7 +30,23 @@ static bool check(spill_translation_t *translation, const spill_pipeline_t *pipe
     return true;
 }
 
-/* Refuse if any array of a served collection that another stage reads has pages. */
+/* The collection is not served: refuse what may use an array of which a head has a part. */
+static bool check_parts(spill_translation_t *translation)
+{
+    spill_pipeline_t pipeline;
+    const spill_served_collection_t *at = translation->at;
+    for (size_t i = 0; at->parts[i] != NULL; i++) {
+        spill_pipeline_read(translation->served, &translation->command->message->body, at->parts[i],
+                            &pipeline);
+        if (pipeline.names_spill)
+            return spill_translation_refuse_spill(translation, "aggregate");
+        if (pipeline.has_array || pipeline.uses_array)
+            return spill_translation_refuse(translation, at->parts[i], "aggregate", at->reason);
+    }
+    return true;
+}
+
+/* Refuse if any array of a served collection that another stage reads has pages, or may have. */
 static bool check_joined(spill_translation_t *translation)
 {
     const spill_served_collection_t *own = translation->at;
@@ -38,9 +55,11 @@ static bool check_joined(spill_translation_t *translation)
     bool known = true;
     for (size_t i = 0; known && with_pages == NULL && all[i] != NULL; i++) {
         bool any = false;
-        if (all[i]->array == NULL ||
+        if ((all[i]->array == NULL && all[i]->parts[0] == NULL) ||
             !spill_pipeline_reads(&translation->command->message->body, all[i]->collection))
             continue;
+        if (all[i]->array == NULL)
+            return spill_translation_refuse(translation, all[i]->parts[0], joins, all[i]->reason);
         translation->at = all[i];
         known = spill_translation_find_pages(translation, NULL, &any);
         with_pages = any ? all[i] : NULL;
@@ -48,8 +67,7 @@ static bool check_joined(spill_translation_t *translation)
     translation->at = own;
     if (with_pages == NULL)
         return known;
-    return spill_translation_refuse(translation, with_pages->definition->array,
-                                    "$lookup, $graphLookup or $unionWith",
+    return spill_translation_refuse(translation, with_pages->definition->array, joins,
                                     "arrays there have pages: read them with find");
 }
 
@@ -99,20 +117,33 @@ static bool run_on_heads(spill_translation_t *translation, const spill_pipeline_
     return spill_translation_call(translation, &body, answer);
 }
 
+/* The pipeline needs no array: without F, or on a collection that is not served. */
+static bool run_without_array(spill_translation_t *translation, const spill_pipeline_t *pipeline,
+                              bool in_part, bson_t *answer)
+{
+    SPILL_SCOPED(bson_destroy) bson_t body = BSON_INITIALIZER;
+    if (!in_part || pipeline->reports)
+        return spill_translation_forward(translation, answer);
+    hide_spill(translation, pipeline, &body);
+    return spill_translation_call(translation, &body, answer);
+}
+
 bool spill_translate_aggregate(spill_translation_t *translation, bson_t *reply)
 {
     bson_t answer;
     bson_iter_t cursor;
     spill_pipeline_t pipeline;
     bool own = translation->at != NULL && translation->at->array != NULL;
+    bool in_part = translation->at != NULL && !own && translation->at->parts[0] != NULL;
     SPILL_SCOPED(spill_asked_release) spill_asked_t asked = {.kind = SPILL_ASKED_STRIP};
     spill_pipeline_read(translation->served, &translation->command->message->body,
                         own ? translation->array : NULL, &pipeline);
-    if (!check(translation, &pipeline) || !check_joined(translation))
+    if (!check(translation, &pipeline) || (in_part && !check_parts(translation)) ||
+        !check_joined(translation))
         return false;
     bool heads = own && pipeline.uses_array;
     if (heads ? !run_on_heads(translation, &pipeline, &asked, &answer)
-              : !spill_translation_forward(translation, &answer))
+              : !run_without_array(translation, &pipeline, in_part, &answer))
         return false;
     if (!check_joined(translation)) {
         bson_destroy(&answer);
@@ -121,7 +152,10 @@ bool spill_translate_aggregate(spill_translation_t *translation, bson_t *reply)
     /* Of other collections, and explanations: as upstream answered. */
     if (!own || !bson_iter_init_find(&cursor, &answer, "cursor")) {
         bson_steal(reply, &answer);
-        return true;
+        if (!in_part || translation->connection->reserve(translation->connection, reply->len))
+            return true;
+        bson_destroy(reply);
+        return spill_translation_overloaded(translation, "the memory for replies is used up");
     }
     if (!heads && pipeline.has_array)
         asked.kind = SPILL_ASKED_WHOLE;

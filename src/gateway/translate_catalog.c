@@ -202,11 +202,28 @@ static bool begin_drop(spill_translation_t *translation, const spill_served_coll
 static bool finish_drop(spill_translation_t *translation, const spill_served_collection_t *at,
                         int64_t most)
 {
-    spill_store_t *store = at->array->store;
-    if (most == 0)
+    if (most == 0) /* as it is for a collection that is not served */
         return true;
+    spill_store_t *store = at->array->store;
     store->ops->note_drop_all(store, at->definition, most, true, NULL);
     return delete_pages(translation, at->definition->page_collection, most);
+}
+
+/* Drop the collection, and then the pages of each definition. */
+static bool drop_unserved(spill_translation_t *translation, bson_t *reply)
+{
+    const spill_served_collection_t *at = translation->at;
+    if (!spill_translation_forward(translation, reply))
+        return false;
+    for (size_t i = 0; at->definitions[i] != NULL; i++) {
+        const char *pages = at->definitions[i]->page_collection;
+        if (pages[0] == '\0' || strcmp(pages, at->collection) == 0 ||
+            drop_collection(translation, pages))
+            continue;
+        bson_destroy(reply);
+        return false;
+    }
+    return true;
 }
 
 /*
@@ -219,16 +236,8 @@ bool spill_translate_drop(spill_translation_t *translation, bson_t *reply)
 {
     int64_t most = 0;
     const spill_served_collection_t *at = translation->at;
-    const char *pages = at->definition->page_collection;
-    if (at->array == NULL) {
-        if (!spill_translation_forward(translation, reply))
-            return false;
-        if (pages[0] == '\0' || strcmp(pages, at->definition->collection) == 0 ||
-            drop_collection(translation, pages))
-            return true;
-        bson_destroy(reply);
-        return false;
-    }
+    if (at->array == NULL)
+        return drop_unserved(translation, reply);
     if (!spill_translation_require(translation, SPILL_RIGHT_DELETE) ||
         !begin_drop(translation, at, &most) || !spill_translation_forward(translation, reply))
         return false;

@@ -143,12 +143,12 @@ static bool run(spill_translation_t *translation, const bson_t *document, spill_
 
 bool spill_translate_delete(spill_translation_t *translation, bson_t *reply)
 {
-    const spill_definition_t *definition = translation->at->definition;
-    if (translation->at->array == NULL && definition->page_collection[0] == '\0')
-        return spill_translation_forward(translation, reply);
-    if (translation->at->array == NULL)
-        return spill_translation_refuse(translation, definition->array, "delete",
-                                        "the gateway does not serve this layout: use "
-                                        "`spillway drop' or the library");
-    return spill_statements_run(translation, "deletes", run, reply);
+    const spill_served_collection_t *at = translation->at;
+    if (at->array != NULL)
+        return spill_statements_run(translation, "deletes", run, reply);
+    for (size_t i = 0; at->definitions[i] != NULL; i++)
+        if (at->definitions[i]->page_collection[0] != '\0')
+            return spill_translation_refuse(translation, at->definitions[i]->array, "delete",
+                                            at->reason);
+    return spill_translation_forward(translation, reply);
 }

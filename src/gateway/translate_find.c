@@ -55,6 +55,46 @@ static bool ask(spill_translation_t *translation, const spill_asked_t *asked, bs
     return spill_translation_call(translation, &body, answer);
 }
 
+/* Not served: refuse a filter, a sort or a key that uses an array. `filter` may be NULL. */
+static bool check_parts(spill_translation_t *translation, const bson_t *filter, const char *key)
+{
+    unsigned mentions;
+    const spill_served_collection_t *at = translation->at;
+    for (size_t i = 0; at->parts[i] != NULL; i++) {
+        translation->array = at->parts[i];
+        if (!survey_filter(translation, filter, &mentions))
+            return false;
+        if (mentions != 0 || spill_mentions_in_path(key, translation->array) != 0 ||
+            orders_by_array(translation))
+            return spill_translation_refuse(translation, translation->array,
+                                            translation->command->name, at->reason);
+    }
+    return true;
+}
+
+/* The server's answer, if no document can have an array of which a head has a part. */
+static bool find_unserved(spill_translation_t *translation, const bson_t *filter,
+                          const bson_t *projection, bson_t *reply)
+{
+    const spill_served_collection_t *at = translation->at;
+    SPILL_SCOPED(spill_asked_release) spill_asked_t asked = {0};
+    if (!check_parts(translation, filter, ""))
+        return false;
+    for (size_t i = 0; at->parts[i] != NULL; i++) {
+        spill_asked_release(&asked);
+        if (!spill_asked_read(at->parts[i], projection, &asked))
+            return spill_translation_refuse_spill(translation, "a projection");
+        if (asked.kind != SPILL_ASKED_PASS)
+            return spill_translation_refuse(translation, at->parts[i], "find", at->reason);
+    }
+    if (!ask(translation, &asked, reply))
+        return false;
+    if (translation->connection->reserve(translation->connection, reply->len))
+        return true;
+    bson_destroy(reply);
+    return spill_translation_overloaded(translation, "the memory for replies is used up");
+}
+
 bool spill_translate_find(spill_translation_t *translation, bson_t *reply)
 {
     bson_t filter, projection, answer;
@@ -63,6 +103,9 @@ bool spill_translate_find(spill_translation_t *translation, bson_t *reply)
     SPILL_SCOPED(spill_asked_release) spill_asked_t asked = {0};
     bool filters = spill_translation_find_document(translation, "filter", &filter);
     bool projects = spill_translation_find_document(translation, "projection", &projection);
+    if (translation->at->array == NULL)
+        return find_unserved(translation, filters ? &filter : NULL, projects ? &projection : NULL,
+                             reply);
     if (!survey_filter(translation, filters ? &filter : NULL, &mentions))
         return false;
     if (!spill_asked_read(translation->array, projects ? &projection : NULL, &asked))
@@ -87,10 +130,14 @@ bool spill_translate_count(spill_translation_t *translation, bson_t *reply)
     unsigned mentions;
     bool any = false;
     bool filters = spill_translation_find_document(translation, "query", &filter);
+    bool has_key = spill_translation_find(translation, "key", &key) && BSON_ITER_HOLDS_UTF8(&key);
+    const char *path = has_key ? bson_iter_utf8(&key, NULL) : "";
+    if (translation->at->array == NULL)
+        return check_parts(translation, filters ? &filter : NULL, path) &&
+               spill_translation_forward(translation, reply);
     if (!survey_filter(translation, filters ? &filter : NULL, &mentions))
         return false;
-    if (spill_translation_find(translation, "key", &key) && BSON_ITER_HOLDS_UTF8(&key))
-        mentions |= spill_mentions_in_path(bson_iter_utf8(&key, NULL), translation->array);
+    mentions |= has_key ? spill_mentions_in_path(path, translation->array) : 0;
     if (mentions & SPILL_MENTIONS_SPILL)
         return spill_translation_refuse_spill(translation, translation->command->name);
     if (orders_by_array(translation))

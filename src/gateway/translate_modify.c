@@ -193,14 +193,46 @@ static bool run_relayed(spill_change_t *change)
     return done && spill_modify_attempt(change, &nothing, statement->upsert, false);
 }
 
+/* Not served: refuse a sort by an array, and a returned document with one. */
+static bool leaves_parts_out(spill_modify_t *modify)
+{
+    bson_t fields, sort;
+    spill_translation_t *translation = modify->translation;
+    const char *const *parts = translation->at->parts;
+    bool projects = spill_translation_find_document(translation, "fields", &fields);
+    bool sorts = spill_translation_find_document(translation, "sort", &sort);
+    for (size_t i = 0; parts[i] != NULL; i++) {
+        spill_asked_release(&modify->asked);
+        if (!spill_asked_read(parts[i], projects ? &fields : NULL, &modify->asked))
+            return spill_translation_refuse_spill(translation, "fields");
+        if (modify->asked.kind != SPILL_ASKED_PASS ||
+            (sorts && spill_mentions_in_document(&sort, parts[i]) != 0))
+            return spill_translation_refuse(translation, parts[i], "findAndModify",
+                                            translation->at->reason);
+    }
+    return true;
+}
+
+static bool forward_unserved(spill_modify_t *modify, bson_t *reply)
+{
+    static const char *const except[] = {"fields", NULL};
+    spill_translation_t *translation = modify->translation;
+    if (modify->asked.projection == NULL)
+        return spill_translation_forward(translation, reply);
+    SPILL_SCOPED(bson_destroy) bson_t body = BSON_INITIALIZER;
+    spill_translation_copy_body(translation, except, &body);
+    BSON_APPEND_DOCUMENT(&body, "fields", modify->asked.projection);
+    return spill_translation_call(translation, &body, reply);
+}
+
 static bool run_unserved(spill_modify_t *modify, const bson_t *query, bson_t *reply)
 {
     spill_translation_t *translation = modify->translation;
     if (flag(translation, "remove"))
         return spill_translation_refuse(translation, translation->array, "findAndModify",
-                                        "the gateway does not serve this layout: use the library");
+                                        translation->at->reason);
     bson_concat(&modify->query, query);
-    return read_statement(modify) && spill_translation_forward(translation, reply);
+    return read_statement(modify) && leaves_parts_out(modify) && forward_unserved(modify, reply);
 }
 
 static bool prepare(spill_change_t *change, const spill_look_t *look)

@@ -472,32 +472,6 @@ static void transactions_and_other_write_concerns_are_refused(void **state)
     gateway_fixture_free(fixture);
 }
 
-/* ---- layouts that are not served ------------------------------------------------------------- */
-
-static void another_layout_is_read_and_not_written(void **state)
-{
-    (void)state;
-    spill_definition_t definition;
-    assert_int_equal(spill_definition_preset(&definition, "feed", "feed", NULL), SPILL_OK);
-    gateway_fixture_t *fixture = gateway_fixture_new(&definition);
-    gateway_try(fixture, "{\"find\": \"users\"}", "ok", "1.0");
-    assert_true(fixture->client->relayed);
-    gateway_try(fixture,
-                "{\"update\": \"users\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"$push\": "
-                "{\"activities\": 1}}}]}",
-                "writeErrors.0.spillway.operator", "\"$push\"");
-    gateway_try(fixture, "{\"insert\": \"users\", \"documents\": [{\"activities\": [1]}]}",
-                "spillway.field", "\"activities\"");
-    gateway_try(
-        fixture,
-        "{\"update\": \"users\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"$set\": {\"a\": "
-        "1}}, \"upsert\": true}]}",
-        "n", "1");
-    gateway_try(fixture, "{\"delete\": \"users\", \"deletes\": [{\"q\": {}, \"limit\": 0}]}",
-                "code", "115");
-    gateway_fixture_free(fixture);
-}
-
 /* ---- the catalogue --------------------------------------------------------------------------- */
 
 static void a_drop_leaves_the_definition(void **state)
@@ -675,7 +649,6 @@ int main(void)
         cmocka_unit_test(without_pages_all_is_answered),
         cmocka_unit_test(other_collections_are_relayed),
         cmocka_unit_test(transactions_and_other_write_concerns_are_refused),
-        cmocka_unit_test(another_layout_is_read_and_not_written),
         cmocka_unit_test(a_drop_leaves_the_definition),
         cmocka_unit_test(a_drop_spares_arrays_that_are_adopted_meanwhile),
         cmocka_unit_test(an_array_at_a_path_is_served),
