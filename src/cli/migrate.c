@@ -371,7 +371,7 @@ static spill_exit_t run_migrate(const spill_invocation_t *invocation)
 }
 
 static const spill_option_t OPTIONS[] = {
-    SPILL_CLI_OPERATE_OPTIONS(migrate_options_t, operate, "elements"),
+    SPILL_CLI_OPERATE_OPTIONS(migrate_options_t, operate, SPILL_CLI_RATE_OF_OWNERS),
     SPILL_CLI_THREADS_OPTION(migrate_options_t, operate, "Migrate owners,"),
     {"only", "NAME", SPILL_OPTION_TEXT, offsetof(migrate_options_t, only),
      "Only this definition of the plan"},
