@@ -319,6 +319,7 @@ static spill_code_t migrate_all(spill_cli_migrate_t *run, spill_error_t *error)
     SPILL_SCOPED(free_arrays) spill_planned_t *arrays = NULL;
     size_t count = 0;
     char database[SPILL_NAME_SIZE];
+    run->undoes = given->undo;
     SPILL_TRY(database_of(run, database, sizeof database, error));
     SPILL_TRY(spill_plan_file_arrays(file, database, &arrays, &count, error));
     SPILL_SCOPED(free_flags) bool *chosen = bson_malloc0((count + 1) * sizeof *chosen);

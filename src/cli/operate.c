@@ -225,6 +225,9 @@ static void describe_owners(const spill_cli_migrate_t *run, char *text, size_t s
         snprintf(text, size, "%" PRId64 " %s", done, spill_cli_plural(done, "owner", "owners"));
 }
 
+/* In shorter waits the speed says more. */
+#define LONG_DELAY_S 1.0
+
 /* Print run->shown. */
 static void print_progress(spill_cli_migrate_t *run)
 {
@@ -233,7 +236,7 @@ static void print_progress(spill_cli_migrate_t *run)
     char owners[64], speed[64] = "waiting for --rate", pages[64] = "";
     int64_t elements = paced_elements(run, shown);
     describe_owners(run, owners, sizeof owners);
-    if (run->delay_s <= 0)
+    if (run->delay_s < LONG_DELAY_S)
         snprintf(speed, sizeof speed, "%.0f elements/s",
                  (double)elements / spill_cli_progress_seconds(progress));
     if (!run->undoes)
@@ -270,7 +273,6 @@ static void show_delay(void *context, int64_t left_us)
 static void show_measured(void *context, const spill_migrate_result_t *all)
 {
     spill_cli_migrate_t *run = context;
-    run->undoes = true;
     run->survey = *all;
     spill_cli_progress_restart(&run->operate.progress, 0);
 }
