@@ -337,7 +337,7 @@ static spill_exit_t run_consolidate(const spill_invocation_t *invocation)
 #define FLAG(field) SPILL_OPTION_FLAG, offsetof(consolidate_options_t, field)
 
 static const spill_option_t OPTIONS[] = {
-    SPILL_CLI_OPERATE_OPTIONS(consolidate_options_t, operate, "documents"),
+    SPILL_CLI_OPERATE_OPTIONS(consolidate_options_t, operate, "documents per second"),
     SPILL_CLI_CHUNK_OPTION(consolidate_options_t, operate),
     SPILL_CLI_THREADS_OPTION(consolidate_options_t, operate,
                              "Copy chunks, or compare collections,"),

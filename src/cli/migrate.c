@@ -319,6 +319,7 @@ static spill_code_t migrate_all(spill_cli_migrate_t *run, spill_error_t *error)
     SPILL_SCOPED(free_arrays) spill_planned_t *arrays = NULL;
     size_t count = 0;
     char database[SPILL_NAME_SIZE];
+    run->undoes = given->undo;
     SPILL_TRY(database_of(run, database, sizeof database, error));
     SPILL_TRY(spill_plan_file_arrays(file, database, &arrays, &count, error));
     SPILL_SCOPED(free_flags) bool *chosen = bson_malloc0((count + 1) * sizeof *chosen);
@@ -371,7 +372,7 @@ static spill_exit_t run_migrate(const spill_invocation_t *invocation)
 }
 
 static const spill_option_t OPTIONS[] = {
-    SPILL_CLI_OPERATE_OPTIONS(migrate_options_t, operate, "elements"),
+    SPILL_CLI_OPERATE_OPTIONS(migrate_options_t, operate, SPILL_CLI_RATE_OF_OWNERS),
     SPILL_CLI_THREADS_OPTION(migrate_options_t, operate, "Migrate owners,"),
     {"only", "NAME", SPILL_OPTION_TEXT, offsetof(migrate_options_t, only),
      "Only this definition of the plan"},

@@ -151,7 +151,7 @@ spill_code_t spill_cli_staged_undo(spill_cli_migrate_t *run, spill_cli_undo_fn u
     spill_cli_progress_break(&run->operate.progress);
     run->failed += result.failed;
     if (code == SPILL_OK || code == SPILL_CANCELLED)
-        spill_cli_migrate_print_result(run, step, &result);
+        spill_cli_migrate_print_result(run, step, code, &result);
     return code;
 }
 

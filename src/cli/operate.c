@@ -26,10 +26,13 @@ static void print_notice(void *context, bool waits, const char *text)
 {
     spill_cli_operate_t *operate = context;
     atomic_store(&operate->metrics.waits, waits);
+    spill_cli_progress_wait(&operate->progress, waits);
     if (operate->invocation->quiet)
         return;
+    spill_cli_progress_lock();
     spill_cli_progress_break(&operate->progress);
     fprintf(stderr, "%s\n", text);
+    spill_cli_progress_unlock();
 }
 
 /* ---- the lag of secondaries ------------------------------------------------------------------ */
@@ -198,23 +201,86 @@ static double latency_s(void *context)
     return spill_probe_latency(&run->probe);
 }
 
+/* The rate counts what a migration moves, and all elements of an undo. */
+static int64_t paced_elements(const spill_cli_migrate_t *run, const spill_migrate_result_t *result)
+{
+    return run->undoes ? result->elements : result->moved;
+}
+
+/* The seconds that the rate needs for the elements that are left; 0: not limited, or not known. */
+static double least_seconds(const spill_cli_migrate_t *run)
+{
+    int64_t rate = spill_throttle_rate(&run->throttle);
+    int64_t left = paced_elements(run, &run->survey) - paced_elements(run, &run->shown);
+    return rate > 0 && left > 0 ? run->delay_s + (double)left / (double)rate : 0;
+}
+
+/* "12 of 40 owners", or "12 owners" if the whole number is not known, or was too small. */
+static void describe_owners(const spill_cli_migrate_t *run, char *text, size_t size)
+{
+    int64_t done = run->shown.owners, all = run->survey.owners;
+    if (all > 0 && done <= all)
+        snprintf(text, size, "%" PRId64 " of %" PRId64 " owners", done, all);
+    else
+        snprintf(text, size, "%" PRId64 " %s", done, spill_cli_plural(done, "owner", "owners"));
+}
+
+/* In shorter waits the speed says more. */
+#define LONG_DELAY_S 1.0
+
+/* Print run->shown. */
+static void print_progress(spill_cli_migrate_t *run)
+{
+    spill_cli_progress_t *progress = &run->operate.progress;
+    const spill_migrate_result_t *shown = &run->shown;
+    char owners[64], speed[64] = "waiting for --rate", pages[64] = "";
+    int64_t elements = paced_elements(run, shown);
+    describe_owners(run, owners, sizeof owners);
+    if (run->delay_s < LONG_DELAY_S)
+        snprintf(speed, sizeof speed, "%.0f elements/s",
+                 (double)elements / spill_cli_progress_seconds(progress));
+    if (!run->undoes)
+        snprintf(pages, sizeof pages, " to %" PRId64 " pages", shown->pages);
+    spill_cli_progress_at_least(progress, least_seconds(run));
+    spill_cli_progress_part(progress, shown->elements, run->survey.elements,
+                            "%s, %s, '%s', %" PRId64 " elements %s%s", owners, speed, run->name,
+                            elements, run->undoes ? "unmanaged" : "moved", pages);
+}
+
 static void show_progress(void *context, const spill_migrate_result_t *result)
 {
     spill_cli_migrate_t *run = context;
-    const spill_migrate_result_t *survey = &run->survey;
-    double seconds = spill_cli_progress_seconds(&run->operate.progress);
-    spill_job_metrics_progress(&run->operate.metrics, result->elements, survey->elements);
-    int64_t owners = survey->owners > result->owners ? survey->owners : result->owners;
-    spill_cli_progress_part(&run->operate.progress, result->elements, survey->elements,
-                            "%" PRId64 " of %" PRId64 " owners, %.0f elements/s, '%s', %" PRId64
-                            " elements moved to %" PRId64 " pages",
-                            result->owners, owners, (double)result->moved / seconds, run->name,
-                            result->moved, result->pages);
+    spill_job_metrics_progress(&run->operate.metrics, result->elements, run->survey.elements);
+    spill_cli_progress_lock();
+    run->shown = *result;
+    run->shows = true;
+    print_progress(run);
+    spill_cli_progress_unlock();
+}
+
+/* The throttle calls it from any thread, also while another one reports an owner. */
+static void show_delay(void *context, int64_t left_us)
+{
+    spill_cli_migrate_t *run = context;
+    spill_cli_progress_lock();
+    spill_cli_progress_wait(&run->operate.progress, left_us > 0);
+    run->delay_s = (double)left_us / 1e6;
+    if (run->shows && left_us > 0)
+        print_progress(run);
+    spill_cli_progress_unlock();
+}
+
+static void show_measured(void *context, const spill_migrate_result_t *all)
+{
+    spill_cli_migrate_t *run = context;
+    run->survey = *all;
+    spill_cli_progress_restart(&run->operate.progress, 0);
 }
 
 static void show_caught_up(void *context, const spill_copy_result_t *result)
 {
     spill_cli_migrate_t *run = context;
+    run->shows = false;
     spill_cli_progress_print(&run->operate.progress,
                              "%" PRId64 " owners caught up, '%s', %" PRId64 " elements, %" PRId64
                              " compared",
@@ -258,6 +324,7 @@ static void report_owner(void *context, const spill_migrated_t *migrated)
     log_owner(run, migrated);
     spill_job_metrics_owner(&run->operate.metrics, migrated);
     run->owners++;
+    run->done += migrated->failed ? 0 : 1;
     if (!migrated->failed)
         return;
     spill_cli_progress_break(&run->operate.progress);
@@ -269,6 +336,7 @@ static void report_owner(void *context, const spill_migrated_t *migrated)
 /* What is printed of a step: its counts stand in one of the structs. */
 typedef struct step_line {
     const char *name, *step;
+    bool interrupted; /* before all owners were visited */
     spill_migrate_result_t migrated;
     int64_t owners;
     spill_copy_result_t copied;
@@ -278,6 +346,8 @@ typedef struct step_line {
 
 #define TEXT(member) SPILL_FIELD(TEXT, step_line_t, member, #member)
 #define MIGRATED(member, name) SPILL_FIELD(INT64, step_line_t, migrated.member, name)
+#define INTERRUPTED                                                                                \
+    SPILL_FIELD(BOOL, step_line_t, interrupted, "interrupted", .flags = SPILL_FIELD_SPARSE)
 #define COPIED(member) SPILL_FIELD(INT64, step_line_t, copied.member, #member)
 static const spill_field_t survey_fields[] = {TEXT(name),
                                               MIGRATED(owners, "owners"),
@@ -290,6 +360,7 @@ static const spill_field_t survey_fields[] = {TEXT(name),
                                               MIGRATED(failed, "toFail")};
 static const spill_field_t migrated_fields[] = {TEXT(name),
                                                 TEXT(step),
+                                                INTERRUPTED,
                                                 MIGRATED(owners, "owners"),
                                                 MIGRATED(unmanaged, "taken"),
                                                 MIGRATED(full, "full"),
@@ -298,11 +369,19 @@ static const spill_field_t migrated_fields[] = {TEXT(name),
                                                 MIGRATED(pages, "pages"),
                                                 MIGRATED(changed, "changed"),
                                                 MIGRATED(failed, "failed")};
+/* For people: an undo adopts and moves nothing. */
+static const spill_field_t undone_fields[] = {TEXT(name),
+                                              TEXT(step),
+                                              INTERRUPTED,
+                                              MIGRATED(owners, "owners"),
+                                              MIGRATED(elements, "elements"),
+                                              MIGRATED(failed, "failed")};
 static const spill_field_t finished_fields[] = {TEXT(name), TEXT(step),
                                                 SPILL_FIELD(INT64, step_line_t, owners, "owners"),
                                                 COPIED(verified), COPIED(dropped)};
 static const spill_field_t caught_up_fields[] = {TEXT(name),
                                                  TEXT(step),
+                                                 INTERRUPTED,
                                                  COPIED(owners),
                                                  COPIED(elements),
                                                  COPIED(before),
@@ -315,6 +394,7 @@ static const spill_field_t caught_up_fields[] = {TEXT(name),
 static const spill_record_t survey_record = SPILL_RECORD("survey", step_line_t, survey_fields);
 static const spill_record_t migrated_record =
     SPILL_RECORD("migrated", step_line_t, migrated_fields);
+static const spill_record_t undone_record = SPILL_RECORD("undone", step_line_t, undone_fields);
 static const spill_record_t finished_record =
     SPILL_RECORD("finished", step_line_t, finished_fields);
 static const spill_record_t caught_up_record =
@@ -345,10 +425,15 @@ void spill_cli_migrate_print_survey(const spill_cli_migrate_t *run)
 }
 
 void spill_cli_migrate_print_result(const spill_cli_migrate_t *run, const char *step,
-                                    const spill_migrate_result_t *result)
+                                    spill_code_t code, const spill_migrate_result_t *result)
 {
-    spill_cli_print_result(run->invocation, &migrated_record,
-                           &(step_line_t){.name = run->name, .step = step, .migrated = *result});
+    const step_line_t line = {.name = run->name,
+                              .step = step,
+                              .interrupted = code == SPILL_CANCELLED,
+                              .migrated = *result};
+    bool table_of_undo = run->undoes && spill_cli_prints_tables(run->invocation);
+    spill_cli_print_result(run->invocation, table_of_undo ? &undone_record : &migrated_record,
+                           &line);
     fflush(stdout);
 }
 
@@ -380,6 +465,7 @@ spill_migrate_options_t spill_cli_migrate_hooks(spill_cli_migrate_t *run)
                                      .migrated = report_owner,
                                      .progress = show_progress,
                                      .caught_up = show_caught_up,
+                                     .measured = show_measured,
                                      .context = run};
 }
 
@@ -400,20 +486,24 @@ spill_code_t spill_cli_migrate_pass(spill_cli_migrate_t *run, spill_cli_pass_fn 
     spill_array_t *array;
     options.planned = run->target;
     SPILL_TRY(spill_array_open(run->store, run->definition->name, &array, error));
+    run->shows = false;
+    spill_cli_progress_restart(&run->operate.progress, 0);
     spill_code_t code = pass(array, &options, &result, error);
     spill_array_close(array);
     spill_cli_progress_break(&run->operate.progress);
     run->failed += result.failed;
     report_resumed(run, result.resumed);
     if (code == SPILL_OK || code == SPILL_CANCELLED)
-        spill_cli_migrate_print_result(run, step, &result);
+        spill_cli_migrate_print_result(run, step, code, &result);
     return code;
 }
 
-static void print_caught_up(const spill_cli_migrate_t *run, const spill_catch_up_result_t *result)
+static void print_caught_up(const spill_cli_migrate_t *run, spill_code_t code,
+                            const spill_catch_up_result_t *result)
 {
     step_line_t line = {.name = run->name,
                         .step = "brought",
+                        .interrupted = code == SPILL_CANCELLED,
                         .copied = result->copied,
                         .recopied = result->recopied,
                         .deleted = result->deleted,
@@ -428,16 +518,29 @@ spill_code_t spill_cli_migrate_catch_up(spill_cli_migrate_t *run, const char *or
 {
     spill_migrate_options_t options = spill_cli_migrate_hooks(run);
     spill_catch_up_result_t result = {0};
+    run->shows = false;
     spill_code_t code = spill_catch_up(run->store, original, name, &options, &result, error);
     spill_cli_progress_break(&run->operate.progress);
     run->failed += result.failed;
     report_resumed(run, result.resumed);
     if (code == SPILL_OK || code == SPILL_CANCELLED)
-        print_caught_up(run, &result);
+        print_caught_up(run, code, &result);
     return code;
 }
 
 /* ---- a run ----------------------------------------------------------------------------------- */
+
+/* After a server went away, or a disk became full, in the middle. */
+static void report_done(const spill_cli_migrate_t *run, spill_code_t code)
+{
+    bool later = code == SPILL_IO || code == SPILL_BUSY || code == SPILL_UNKNOWN ||
+                 code == SPILL_NO_SPACE || code == SPILL_TIMED_OUT;
+    if (!later || run->done == 0)
+        return;
+    fprintf(stderr,
+            "spillway: %s done; after removing the cause, run the same command to continue\n",
+            spill_counted_text(run->done, "owner is", "owners are").text);
+}
 
 spill_exit_t spill_cli_migrate_operate(const spill_invocation_t *invocation,
                                        const spill_cli_operate_given_t *given,
@@ -454,6 +557,7 @@ spill_exit_t spill_cli_migrate_operate(const spill_invocation_t *invocation,
         return spill_cli_fail(&error);
     spill_code_t code = spill_cli_operate_start(&run.operate, invocation, given, &throttle, &error);
     throttle.latency = latency_s;
+    throttle.delayed = show_delay;
     spill_throttle_init(&run.throttle, &throttle);
     if (code == SPILL_OK)
         code = spill_cli_open_store(invocation, mode, &run.store, &error);
@@ -474,6 +578,7 @@ spill_exit_t spill_cli_migrate_operate(const spill_invocation_t *invocation,
         error = closing;
     }
     spill_exit_t status = spill_cli_close(NULL, run.store, code, &error);
+    report_done(&run, code);
     if (code == SPILL_CANCELLED)
         return SPILL_EXIT_INTERRUPTED;
     if (status != SPILL_EXIT_DONE)

@@ -32,15 +32,16 @@ typedef struct spill_cli_operate_given {
 /*
  * Rows for a command's options; its struct `type` has a spill_cli_operate_given_t as `member`. The
  * first are for commands that act only with --execute, the second for those that act at once (they
- * set `execute` themselves).
+ * set `execute` themselves). `units` is what --rate counts.
  */
+#define SPILL_CLI_RATE_OF_OWNERS "elements per second, on average: an owner moves at full speed"
 #define SPILL_CLI_OPERATE_OPTIONS(type, member, units)                                             \
     {"execute", NULL, SPILL_OPTION_FLAG, offsetof(type, member.execute),                           \
      "Act. Without it, print what would be done, and change nothing"},                             \
         SPILL_CLI_PACE_OPTIONS(type, member, units)
 #define SPILL_CLI_PACE_OPTIONS(type, member, units)                                                \
     {"rate", "N", SPILL_OPTION_NUMBER, offsetof(type, member.rate),                                \
-     "At most N " units " per second (not limited)"},                                              \
+     "At most N " units " (not limited)"},                                                         \
         {"max-latency", "MS", SPILL_OPTION_NUMBER, offsetof(type, member.latency_ms),              \
          "Wait while the server takes longer than MS milliseconds for a small read"},              \
         {"max-lag", "SECONDS", SPILL_OPTION_NUMBER, offsetof(type, member.lag_s),                  \
@@ -123,10 +124,15 @@ typedef struct spill_cli_migrate {
     const spill_definition_t *target;     /* elements are copied to it from there; or NULL */
     const char *name;                     /* of the planned, or the swept, definition */
     char uri[SPILL_CLI_URI];              /* of a server, or "" */
-    spill_migrate_result_t survey;        /* what had to be done */
+    spill_migrate_result_t survey;        /* what had to be done; zero: not known */
+    spill_migrate_result_t shown;         /* the progress that was reported last */
+    bool shows;                           /* there is one of the current pass */
+    double delay_s;                       /* for which --rate delays the next owner */
     int64_t owners;                       /* that were worked on */
+    int64_t done;                         /* of these, not skipped */
     int64_t failed;
     bool resumes;    /* a pass may begin where an interrupted one ended */
+    bool undoes;     /* owners become unmanaged */
     bool refused;    /* a definition of the plan was skipped */
     bool unfinished; /* a definition still has its original: --finish is needed */
 } spill_cli_migrate_t;
@@ -159,8 +165,9 @@ spill_code_t spill_cli_migrate_catch_up(spill_cli_migrate_t *run, const char *or
 /* Print what must be done, as text or as JSON. */
 void spill_cli_migrate_print_survey(const spill_cli_migrate_t *run);
 
+/* `code`: SPILL_OK, or SPILL_CANCELLED if the pass was interrupted. */
 void spill_cli_migrate_print_result(const spill_cli_migrate_t *run, const char *step,
-                                    const spill_migrate_result_t *result);
+                                    spill_code_t code, const spill_migrate_result_t *result);
 
 /* Print the line that ends --finish. `compared` has the numbers of the comparison. */
 void spill_cli_migrate_print_finished(const spill_cli_migrate_t *run, int64_t owners,

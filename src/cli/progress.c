@@ -19,6 +19,17 @@
 
 /* ---- the line -------------------------------------------------------------------------------- */
 
+/* The lock of stderr, so that there is no second one to take in another order. */
+void spill_cli_progress_lock(void)
+{
+    flockfile(stderr);
+}
+
+void spill_cli_progress_unlock(void)
+{
+    funlockfile(stderr);
+}
+
 static int64_t now_us(void)
 {
     struct timespec now;
@@ -107,10 +118,12 @@ static void write_line(spill_cli_progress_t *progress, const char *format, const
         return;
     progress->printed_us = now_us();
     char *visible = spill_visible_text(text);
+    spill_cli_progress_lock();
     if (progress->terminal)
         rewrite_line(progress, visible, end);
     else
         fprintf(stderr, "%s%s\n", visible, end);
+    spill_cli_progress_unlock();
     bson_free(visible);
 }
 
@@ -134,10 +147,37 @@ double spill_cli_progress_seconds(const spill_cli_progress_t *progress)
     return (double)(now_us() - progress->started_us) / 1e6;
 }
 
+/* ---- the time left --------------------------------------------------------------------------- */
+
+/* Seconds since the start, without those of waits. */
+static double worked_seconds(const spill_cli_progress_t *progress)
+{
+    int64_t waits_us = progress->waits_us > 0 ? now_us() - progress->waits_us : 0;
+    return spill_cli_progress_seconds(progress) - progress->waited_s - (double)waits_us / 1e6;
+}
+
+void spill_cli_progress_wait(spill_cli_progress_t *progress, bool waits)
+{
+    spill_cli_progress_lock();
+    if (waits && progress->waits_us == 0) {
+        progress->waits_us = now_us();
+    } else if (!waits && progress->waits_us > 0) {
+        progress->waited_s += (double)(now_us() - progress->waits_us) / 1e6;
+        progress->waits_us = 0;
+    }
+    spill_cli_progress_unlock();
+}
+
+void spill_cli_progress_at_least(spill_cli_progress_t *progress, double left_s)
+{
+    progress->left_least_s = left_s;
+}
+
 void spill_cli_progress_restart(spill_cli_progress_t *progress, int64_t part)
 {
-    progress->estimate = (spill_estimate_t){.seconds = spill_cli_progress_seconds(progress),
-                                            .part = (double)part};
+    progress->estimate =
+        (spill_estimate_t){.seconds = worked_seconds(progress), .part = (double)part};
+    progress->left_least_s = 0;
 }
 
 /* Estimate only for lines that are printed, because the estimate depends on the one before. */
@@ -149,8 +189,10 @@ static void describe_part(spill_cli_progress_t *progress, int64_t part, int64_t 
     double per_cent = 100 * (double)part / (double)whole;
     double left = progress->estimate.left_s;
     if (spill_cli_progress_due(progress))
-        left = spill_estimate_left(&progress->estimate, spill_cli_progress_seconds(progress),
-                                   (double)part, (double)whole);
+        left = spill_estimate_left(&progress->estimate, worked_seconds(progress), (double)part,
+                                   (double)whole);
+    if (left < progress->left_least_s)
+        left = progress->left_least_s;
     if (left > 0)
         snprintf(end, 64, ", %.0f %%, %s left", per_cent, spill_duration_text(left).text);
     else
@@ -199,18 +241,22 @@ void spill_cli_progress_text(const spill_cli_progress_t *progress,
 void spill_cli_progress_break(spill_cli_progress_t *progress)
 {
     int most = spill_cli_terminal_columns() - 1;
-    if (progress->columns == 0)
-        return;
-    fprintf(stderr, "\r%*s", progress->columns < most ? progress->columns : most, "");
-    fflush(stderr);
-    fputs("\r", stderr);
-    fflush(stderr);
-    progress->columns = 0;
-    open_line = NULL;
+    spill_cli_progress_lock();
+    if (progress->columns > 0) {
+        fprintf(stderr, "\r%*s", progress->columns < most ? progress->columns : most, "");
+        fflush(stderr);
+        fputs("\r", stderr);
+        fflush(stderr);
+        progress->columns = 0;
+        open_line = NULL;
+    }
+    spill_cli_progress_unlock();
 }
 
 void spill_cli_progress_erase(void)
 {
+    spill_cli_progress_lock();
     if (open_line)
         spill_cli_progress_break(open_line);
+    spill_cli_progress_unlock();
 }

@@ -23,6 +23,9 @@ typedef struct spill_cli_progress {
     int64_t printed_us;
     int columns; /* of the terminal that the open line has filled; 0: no line is open */
     spill_estimate_t estimate;
+    double waited_s;  /* no work was done in that time */
+    int64_t waits_us; /* since then; 0: the job works */
+    double left_least_s;
 } spill_cli_progress_t;
 
 void spill_cli_progress_start(spill_cli_progress_t *progress, bool quiet);
@@ -48,6 +51,22 @@ void spill_cli_progress_part(spill_cli_progress_t *progress, int64_t part, int64
 
 /* The next part / whole counts other work, of which `part` is done: forget the speed so far. */
 void spill_cli_progress_restart(spill_cli_progress_t *progress, int64_t part);
+
+/*
+ * The job waits for something else than its work, or (waits: false) works again. The time between
+ * does not count for the speed. A call without a change has no effect.
+ */
+void spill_cli_progress_wait(spill_cli_progress_t *progress, bool waits);
+
+/* From now on, print no time left below this; 0: any. */
+void spill_cli_progress_at_least(spill_cli_progress_t *progress, double left_s);
+
+/*
+ * Between these calls no other thread prints on stderr, or changes the progress by a call of these
+ * functions. A thread may nest them; other functions here that print call them.
+ */
+void spill_cli_progress_lock(void);
+void spill_cli_progress_unlock(void);
 
 /* Copy the latest text, "" before the first. Any thread. */
 void spill_cli_progress_text(const spill_cli_progress_t *progress,

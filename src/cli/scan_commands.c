@@ -3,6 +3,7 @@
  * the result as a page.
  */
 #include "cli/cli.h"
+#include "cli/process.h"
 #include "cli/scan_options.h"
 #include "tools/report/report.h"
 #include "tools/scan/plan.h"
@@ -229,9 +230,11 @@ static void print_group(const spill_plan_group_t *group)
         print_text("  ", group->why.at[i]);
 }
 
-static void print_plan(const spill_plan_t *plan)
+static void print_plan(const spill_plan_t *plan, bool interrupted)
 {
-    if (plan->count + plan->group_count == 0)
+    if (plan->count + plan->group_count == 0 && interrupted)
+        printf("nothing to plan in what was read before the interruption\n");
+    else if (plan->count + plan->group_count == 0)
         printf("nothing to plan: no array is over a threshold, and no collections are sprawl\n");
     for (size_t i = 0; i < plan->count; i++)
         print_item(&plan->items[i]);
@@ -240,6 +243,29 @@ static void print_plan(const spill_plan_t *plan)
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
+
+static spill_code_t write_file(const spill_invocation_t *invocation, const char *file,
+                               const spill_text_t *text, spill_error_t *error)
+{
+    SPILL_TRY(spill_file_replace(file, text->text, text->size_bytes, error));
+    if (!invocation->quiet)
+        spill_cli_say("wrote %s", file);
+    return SPILL_OK;
+}
+
+/* A plan of a part of the documents would replace a complete one. */
+static spill_code_t write_plan(const spill_invocation_t *invocation,
+                               const spill_scan_result_t *result, const spill_text_t *text,
+                               spill_error_t *error)
+{
+    const plan_options_t *given = invocation->options;
+    if (!given->output)
+        return SPILL_OK;
+    if (!result->interrupted || !spill_cli_interrupted())
+        return write_file(invocation, given->output, text, error);
+    spill_cli_say("interrupted: %s is unchanged", given->output);
+    return SPILL_OK;
+}
 
 static spill_code_t print_or_write(const spill_invocation_t *invocation,
                                    const spill_scan_result_t *result, spill_error_t *error)
@@ -251,13 +277,11 @@ static spill_code_t print_or_write(const spill_invocation_t *invocation,
     SPILL_TRY(spill_text_open(&text, error));
     SPILL_TRY(spill_plan_write_json(&plan, source, text.to, error));
     SPILL_TRY(spill_text_close(&text, error));
-    spill_code_t code = SPILL_OK;
-    if (given->output)
-        code = spill_file_replace(given->output, text.text, text.size_bytes, error);
+    spill_code_t code = write_plan(invocation, result, &text, error);
     if (invocation->json)
         fwrite(text.text, 1, text.size_bytes, stdout);
     else
-        print_plan(&plan);
+        print_plan(&plan, result->interrupted);
     return code == SPILL_OK ? spill_cli_flush(error) : code;
 }
 
@@ -272,7 +296,7 @@ static const spill_option_t PLAN_OPTIONS[] = {
     {"target", "SIZE", SPILL_OPTION_SIZE, offsetof(plan_options_t, target),
      "Bytes that a head is meant to have (200KiB)"},
     {"output", "FILE", SPILL_OPTION_TEXT, offsetof(plan_options_t, output),
-     "Also write the plan to this file, for editing"},
+     "Also write the plan to this file, for editing; unchanged if the scan is interrupted"},
     {0}};
 
 const spill_command_t spill_command_plan = {
@@ -322,7 +346,9 @@ static spill_code_t write_page(const spill_invocation_t *invocation,
     spill_report_write(result, &plan, result->source ? result->source : shown, page.to);
     SPILL_TRY(spill_text_close(&page, error));
     if (given->output)
-        SPILL_TRY(spill_file_replace(given->output, page.text, page.size_bytes, error));
+        SPILL_TRY(write_file(invocation, given->output, &page, error));
+    if (result->interrupted)
+        spill_cli_say("the scan was interrupted: the page has its results up to then");
     if (invocation->json)
         spill_scan_write_json(result, shown, stdout);
     else if (!given->output)

@@ -205,7 +205,7 @@ static spill_exit_t run_sweep(const spill_invocation_t *invocation)
 }
 
 static const spill_option_t SWEEP_OPTIONS[] = {
-    SPILL_CLI_PACE_OPTIONS(sweep_options_t, operate, "elements"),
+    SPILL_CLI_PACE_OPTIONS(sweep_options_t, operate, SPILL_CLI_RATE_OF_OWNERS),
     SPILL_CLI_THREADS_OPTION(sweep_options_t, operate, "Migrate owners,"),
     {"watch", NULL, SPILL_OPTION_FLAG, offsetof(sweep_options_t, watch),
      "Repeat until it is interrupted, or no pass ended well for the time of --give-up"},

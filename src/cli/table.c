@@ -48,7 +48,18 @@ static bool is_alarming(const char *name)
 /* The field stands in the heading: "events: reshaped". */
 static bool is_heading(const char *name)
 {
-    return strcmp(name, "name") == 0 || strcmp(name, "step") == 0 || strcmp(name, "into") == 0;
+    return strcmp(name, "name") == 0 || strcmp(name, "step") == 0 || strcmp(name, "into") == 0 ||
+           strcmp(name, "interrupted") == 0;
+}
+
+/* What a field adds to the heading: its text or, if it is a true flag, its name; else NULL. */
+static const char *heading_of(const bson_iter_t *iter)
+{
+    if (!is_heading(bson_iter_key(iter)))
+        return NULL;
+    if (BSON_ITER_HOLDS_BOOL(iter))
+        return bson_iter_bool(iter) ? bson_iter_key(iter) : NULL;
+    return BSON_ITER_HOLDS_UTF8(iter) ? bson_iter_utf8(iter, NULL) : NULL;
 }
 
 static void print_heading(const bson_t *document)
@@ -56,9 +67,9 @@ static void print_heading(const bson_t *document)
     bson_iter_t iter;
     bool any = false;
     for (bson_iter_init(&iter, document); bson_iter_next(&iter);) {
-        if (!is_heading(bson_iter_key(&iter)) || !BSON_ITER_HOLDS_UTF8(&iter))
+        const char *text = heading_of(&iter), *word = text ? word_for_people(text) : NULL;
+        if (!text)
             continue;
-        const char *text = bson_iter_utf8(&iter, NULL), *word = word_for_people(text);
         fputs(any ? ": " : spill_cli_color(SPILL_CLI_BOLD), stdout);
         spill_cli_print_name(word ? word : text);
         any = true;

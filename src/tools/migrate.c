@@ -384,6 +384,8 @@ spill_code_t spill_migrate_undo(spill_array_t *array, const spill_migrate_option
     result->failed += measured.failed;
     SPILL_TRY(code);
     SPILL_TRY(spill_migrate_place_delete(array->store, array->definition.name, error));
+    if (options->measured)
+        options->measured(options->context, &measured);
     const spill_owners_walk_t walk = {.array = array,
                                       .threads = options->threads,
                                       .allowed = spill_throttle_threads(options->throttle),

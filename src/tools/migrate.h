@@ -63,6 +63,8 @@ typedef struct spill_migrate_options {
     void (*migrated)(void *context, const spill_migrated_t *migrated);
     void (*progress)(void *context, const spill_migrate_result_t *result);
     void (*caught_up)(void *context, const spill_copy_result_t *result);
+    /* An undo has measured every owner, and begins to unmanage them. */
+    void (*measured)(void *context, const spill_migrate_result_t *all);
     void *context;
 } spill_migrate_options_t;
 

@@ -53,7 +53,7 @@ static const spill_job_pace_t *pace_of(const spill_throttle_t *throttle)
     return throttle->options.pace ? throttle->options.pace : &throttle->own;
 }
 
-static int64_t rate_of(const spill_throttle_t *throttle)
+int64_t spill_throttle_rate(const spill_throttle_t *throttle)
 {
     return atomic_load(&pace_of(throttle)->rate_per_s);
 }
@@ -72,7 +72,7 @@ const atomic_int *spill_throttle_threads(const spill_throttle_t *throttle)
 
 static int64_t chunk_size(const spill_throttle_t *throttle)
 {
-    int64_t size = throttle->chunk_size, rate = rate_of(throttle);
+    int64_t size = throttle->chunk_size, rate = spill_throttle_rate(throttle);
     if (size > throttle->options.chunk_max)
         size = throttle->options.chunk_max;
     if (rate > 0 && size > rate)
@@ -149,6 +149,16 @@ static void sleep_before_check(const spill_throttle_t *throttle, int64_t duratio
     clock->sleep_us(clock->context, duration_us < CHECK_US ? duration_us : CHECK_US);
 }
 
+/* The rest after a slow chunk is no delay by the rate. */
+static void report_delay(spill_throttle_t *throttle, int64_t now_us)
+{
+    const spill_throttle_options_t *options = &throttle->options;
+    int64_t left_us = throttle->paid_until_us > now_us ? throttle->paid_until_us - now_us : 0;
+    if (options->delayed && (left_us > 0 || throttle->delays))
+        options->delayed(options->context, left_us);
+    throttle->delays = left_us > 0;
+}
+
 static bool wait_for_turn(spill_throttle_t *throttle)
 {
     char text[512];
@@ -157,7 +167,8 @@ static bool wait_for_turn(spill_throttle_t *throttle)
     for (;;) {
         if (must_stop(throttle))
             return false;
-        int64_t left_us = throttle->free_at_us - spill_throttle_now_us(throttle);
+        int64_t now_us = spill_throttle_now_us(throttle), left_us = throttle->free_at_us - now_us;
+        report_delay(throttle, now_us);
         if (left_us > 0) {
             sleep_before_check(throttle, left_us);
         } else if (must_wait(throttle, text, sizeof text, &worth)) {
@@ -227,7 +238,7 @@ static void rest_after(spill_throttle_t *throttle, int64_t duration_us)
 
 static void count_chunk(spill_throttle_t *throttle, int64_t units, int64_t duration_us)
 {
-    int64_t rate = rate_of(throttle);
+    int64_t rate = spill_throttle_rate(throttle);
     adapt_chunk_size(throttle, units, duration_us);
     rest_after(throttle, duration_us);
     if (rate <= 0)

@@ -65,6 +65,11 @@ typedef struct spill_throttle_options {
      * two seconds.
      */
     void (*notice)(void *context, bool waits, const char *text);
+    /*
+     * Reports that the rate delays the next chunk for left_us more microseconds, at least every
+     * quarter of a second, and (0) that the delay has ended.
+     */
+    void (*delayed)(void *context, int64_t left_us);
     void *context;
 } spill_throttle_options_t;
 
@@ -76,6 +81,7 @@ typedef struct spill_throttle {
     int64_t free_at_us;    /* the next chunk may begin */
     double rest;           /* in multiples of a chunk's duration */
     bool noticed;          /* a notice has reported that it waits */
+    bool delays;           /* `delayed` was called, and not yet with 0 */
     pthread_mutex_t lock;
 } spill_throttle_t;
 
@@ -95,6 +101,9 @@ bool spill_throttle_wait(spill_throttle_t *throttle);
 
 /* Report a finished chunk. The next one may have to wait, and may be larger. */
 void spill_throttle_ran(spill_throttle_t *throttle, int64_t units, int64_t duration_us);
+
+/* The units per second that are allowed now; 0: not limited. Any thread. */
+int64_t spill_throttle_rate(const spill_throttle_t *throttle);
 
 /* The number of threads that may work at the same time, if it may change; else NULL. Borrowed. */
 const atomic_int *spill_throttle_threads(const spill_throttle_t *throttle);

@@ -2,6 +2,7 @@
 
 terminal.py COLUMNS check PROGRAM ARGUMENT...   run it slowly, and check its progress lines
 terminal.py COLUMNS show PROGRAM ARGUMENT...    run it, and print what it printed
+terminal.py COLUMNS lines PROGRAM ARGUMENT...   run it, and print each text that its progress line had
 terminal.py COLUMNS stop PROGRAM ARGUMENT...    press Ctrl-C after the second progress line, and print
 """
 import fcntl
@@ -133,6 +134,9 @@ def main():
     if what == "check":
         return check(columns, command)
     status, screen = run(columns, command, slow=what == "stop", stop=what == "stop")
+    if what == "lines":
+        print("\n".join(screen.states))
+        return status if not screen.errors else 99
     print("\n".join(screen.lines + (["".join(screen.line).rstrip()] if screen.line else [])))
     return status if not screen.errors else 99
 

@@ -25,7 +25,10 @@ EOF
 
 expect 0 scan users.ndjson --json --quiet
 mv out scan.json
+expect 0 plan scan.json --output plan.json --quiet
+is err ''
 expect 0 plan scan.json --output plan.json
+is err 'spillway: wrote plan.json'
 has out 'users: posts -> layout outlier, threshold'
 has out 'users: views -> layout outlier, threshold'
 has out ', newest first'

@@ -5,7 +5,7 @@
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 
-terminal() { # COLUMNS check|show|stop ARGUMENT... : the program on a terminal; see terminal.py
+terminal() { # COLUMNS check|show|lines|stop ARGUMENT... : the program on a terminal; see terminal.py
     python3 "$(dirname "$0")/terminal.py" "$1" "$2" "$SPILLWAY" "${@:3}" >out 2>err
 }
 
@@ -56,3 +56,22 @@ stopped 'run the same command to continue' convert few events --to outlier --kee
 stopped 'run the same command to continue' copy few another.db events
 stopped 'run the same command to continue' drop db events --yes
 expect 0 drop db events --yes
+
+# ---- an undo -------------------------------------------------------------------------------------
+
+# Its progress has a total. The result of an interrupted one says so before its numbers.
+expect 0 define undo events --preset feed-recent --quiet
+expect 0 import undo events some.ndjson --elements list --owner by --quiet
+expect 0 define undo events --json
+cat >plan.json <<EOF
+{"spillwayPlan": 1, "source": "test", "arrays": [{"collection": "events", "path": "events",
+  "migrate": true, "definition": $(cat out)}]}
+EOF
+undo=(migrate undo plan.json --undo --execute --yes)
+stopped 'run the same command to continue' "${undo[@]}" --rate 3000
+has out 'events: undone: interrupted'
+grep -q moved out && fail "an undo moves nothing: $(cat out)"
+terminal 200 stop "${undo[@]}" --rate 3000 --json
+[ "$(grep -c '"step":"undone","interrupted":true,"owners":[1-9]' out)" = 1 ] || fail "--json: $(cat out)"
+terminal 200 lines "${undo[@]}" --rate 8000 || fail "the undo: $(cat out err)"
+grep -qE '[0-9] of [0-9]+ owners, .* elements unmanaged, [0-9]+ %, [0-9.]+ s left' out || fail "no total: $(cat out)"

@@ -295,6 +295,28 @@ wait $pid
 status=$?
 [ "$status" = 130 ] || fail "a scan of an idle pipe ended with $status: $(cat err)"
 
+# An interrupted plan does not replace a complete one. A page has what was read, and says so.
+# interrupted_on_pipe COMMAND FILE
+interrupted_on_pipe() {
+    "$SPILLWAY" "$1" idle.bson --output "$2" >out 2>err &
+    pid=$!
+    until_caught $pid
+    kill -INT $pid
+    wait $pid
+    status=$?
+    [ "$status" = 130 ] || fail "an interrupted $1 ended with $status: $(cat err)"
+}
+echo 'a complete plan' >kept.json
+interrupted_on_pipe plan kept.json
+is kept.json 'a complete plan'
+has err 'interrupted: kept.json is unchanged'
+has out 'nothing to plan in what was read before the interruption'
+lacks err wrote
+interrupted_on_pipe report part.html
+has part.html 'The scan was interrupted'
+has err 'wrote part.html'
+has err 'the scan was interrupted: the page has its results up to then'
+
 # Arrays that Spillway bounds (in heads, pages and windows) are not reported as growing. Another array
 # among a head's fields is reported.
 expect 0 define own.db posts --preset feed-recent --collection users --array posts --threshold 50 --page 40

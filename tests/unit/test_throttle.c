@@ -23,6 +23,8 @@ typedef struct world {
     int64_t remove_at_us;
     int notices;
     bool waits; /* the last notice said so */
+    int delays;
+    int64_t delay_us; /* reported last */
     char first_notice[512], last_notice[512];
 } world_t;
 
@@ -163,6 +165,38 @@ static void test_rate_has_no_burst(void **state)
     work(&throttle, &world, 20, 10000000);
     world.now_us += 3600000000;
     assert_in_range(work(&throttle, &world, 20, 10000000), 950, 1100);
+}
+
+static void note_delay(void *context, int64_t left_us)
+{
+    world_t *world = context;
+    assert_true(left_us >= 0);
+    if (world->delays > 0)
+        assert_true(left_us < world->delay_us);
+    world->delays++;
+    world->delay_us = left_us;
+}
+
+/* A delay by the rate is reported until it ends. */
+static void test_reports_delays_of_the_rate(void **state)
+{
+    (void)state;
+    world_t world = {.now_us = 1};
+    spill_throttle_options_t options = options_of(&world);
+    spill_throttle_t throttle;
+    options.rate_per_s = 1000;
+    options.delayed = note_delay;
+    spill_throttle_init(&throttle, &options);
+    assert_int_equal(spill_throttle_rate(&throttle), 1000);
+    assert_true(spill_throttle_wait(&throttle));
+    assert_int_equal(world.delays, 0);
+    spill_throttle_ran(&throttle, 5000, 0);
+    assert_true(spill_throttle_wait(&throttle));
+    assert_true(world.delays >= 5000 / 250);
+    assert_int_equal(world.delay_us, 0);
+    int reported = world.delays;
+    assert_true(spill_throttle_wait(&throttle));
+    assert_int_equal(world.delays, reported);
 }
 
 static void test_chunks_follow_their_time(void **state)
@@ -355,6 +389,7 @@ int main(void)
         cmocka_unit_test(test_rate_holds),
         cmocka_unit_test(test_parallel_chunks_share_rate),
         cmocka_unit_test(test_rate_has_no_burst),
+        cmocka_unit_test(test_reports_delays_of_the_rate),
         cmocka_unit_test(test_chunks_follow_their_time),
         cmocka_unit_test(test_last_chunk_does_not_grow_the_next),
         cmocka_unit_test(test_waits_for_a_slow_server),
