@@ -5,7 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static enum { WHEN_AUTO, WHEN_ALWAYS, WHEN_NEVER } chosen;
+enum { WHEN_AUTO, WHEN_ALWAYS, WHEN_NEVER };
+
+static int chosen;
 
 bool spill_cli_choose_color(const char *when)
 {

@@ -31,8 +31,8 @@ spill_code_t spill_cli_walk_end(spill_cli_walk_t *walk, spill_store_t *store, sp
                                 spill_error_t *error);
 
 /*
- * Count the owners of an array, for a total in a progress line. -1: that would take longer than some
- * seconds, or failed. For layout bucket: the windows.
+ * Count the owners of an array, for a total in a progress line. -1: that would take longer than
+ * some seconds, or failed. For layout bucket: the windows.
  */
 int64_t spill_cli_count_owners(spill_cli_progress_t *progress, spill_array_t *array);
 
