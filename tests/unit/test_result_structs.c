@@ -99,7 +99,7 @@ static void errors_are_filled(void **state)
     GUARDED(spill_error_t, error);
     spill_store_t *store;
     assert_int_equal(spill_store_open("nothing:x", NULL, &store, &error.is), SPILL_INVALID);
-    assert_filled(error.is.code, SPILL_INVALID, error.is.reserved,
+    assert_filled((int)error.is.code, SPILL_INVALID, error.is.reserved,
                   sizeof error.is.reserved / sizeof *error.is.reserved, error.guard);
 }
 
