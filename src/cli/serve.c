@@ -7,7 +7,8 @@ static const spill_option_t serve_options[] = {
     {"listen", "ADDRESS[:PORT]", OPTION(SPILL_OPTION_TEXT, gateway.listen),
      "Where clients connect (127.0.0.1:27018); several processes may share one"},
     {"check", NULL, OPTION(SPILL_OPTION_FLAG, check),
-     "Connect to the server, print what would be served, and end"},
+     "Connect to the server, print what would be served, and end; exit code 1: a definition is not "
+     "served"},
     {"metrics", "[ADDRESS:]PORT", OPTION(SPILL_OPTION_TEXT, gateway.metrics),
      "Serve a status page, /metrics (Prometheus) and /healthz by HTTP; without ADDRESS on "
      "127.0.0.1"},
