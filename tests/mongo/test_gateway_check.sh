@@ -35,7 +35,7 @@ has err "open files"
 
 # Definitions that are not served: the check finds each, with its own cause.
 start_gateway() { # print the line at start
-    coproc gateway { "$SPILLWAY" serve "$writer$options" --listen 127.0.0.1:0; }
+    coproc gateway { exec "$SPILLWAY" serve "$writer$options" --listen 127.0.0.1:0; }
     # shellcheck disable=SC2154 # coproc sets it
     local pid=$gateway_PID
     IFS= read -r -t 30 line <&"${gateway[0]}"
