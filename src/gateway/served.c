@@ -179,7 +179,7 @@ static spill_code_t make_table(const spill_served_t *served, spill_definition_t 
     table->pages = bson_malloc0((table->count + 1) * sizeof *table->pages);
     table->fields = bson_malloc0((table->count + 1) * (FIELDS_MAX + 1) * sizeof *table->fields);
     table->parts = bson_malloc0((table->count + 1) * 2 * sizeof *table->parts);
-    table->sharing = bson_malloc0((table->count + 1) * 2 * sizeof *table->sharing);
+    table->sharing = bson_malloc0((table->count + 1) * 2 * sizeof(void *));
     for (size_t i = 0; code == SPILL_OK && i < table->count; i++) {
         if (has_own_pages(&table->definitions[i]))
             table->pages[pages++] = table->definitions[i].page_collection;

@@ -19,6 +19,7 @@
 #include "layout/layout.h"
 #include "util/error.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -49,6 +50,7 @@ static void candidates_release(candidates_t *candidates)
 /* The slot of the key, or the free one where it belongs. */
 static uint32_t *slot_of(const candidates_t *candidates, const spill_buffer_t *key, uint64_t hash)
 {
+    assert(candidates->slot_count > 0); /* candidates_reserve */
     size_t at = hash % candidates->slot_count;
     while (candidates->slots[at] != 0) {
         size_t index = candidates->slots[at] - 1;

@@ -43,7 +43,7 @@ static const char *text_of(const spill_import_given_t *given, size_t index)
 {
     const char *text = "";
     if (!options[index].is_flag)
-        memcpy(&text, member(given, index), sizeof text);
+        text = *(const char *const *)member(given, index);
     return text ? text : "";
 }
 

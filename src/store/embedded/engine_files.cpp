@@ -110,7 +110,9 @@ IOStatus check_footer(const std::string &path, uint64_t size,
         return status;
     const char *problem =
         spill_table_footer_problem(reinterpret_cast<const uint8_t *>(footer.data()), size);
-    return problem ? IOStatus::Corruption(path, problem) : IOStatus::OK();
+    if (problem)
+        status = IOStatus::Corruption(path, problem);
+    return status;
 }
 
 class NoLogger : public rocksdb::Logger
