@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <stdlib.h>
 
 /* The tests do not depend on how long anything takes: a stalled proxy goes on when it is told. */
 enum { SHORT_MS = 50, LONG_MS = 600000 };
@@ -30,8 +31,9 @@ typedef struct fixture {
 
 static int open_fixture(void **state)
 {
-    fixture_t *fixture = bson_malloc0(sizeof *fixture);
+    fixture_t *fixture = aligned_alloc(_Alignof(fixture_t), sizeof *fixture);
     spill_definition_t definition;
+    memset(fixture, 0, sizeof *fixture);
     fixture->uri = server_new_database(NULL);
     fixture->proxy = proxy_start(server_uri());
     char *through = proxy_uri(fixture->proxy, fixture->uri);
@@ -62,7 +64,7 @@ static int close_fixture(void **state)
     server_drop(fixture->uri);
     bson_destroy(&fixture->storage);
     bson_free(fixture->uri);
-    bson_free(fixture);
+    free(fixture);
     return 0;
 }
 

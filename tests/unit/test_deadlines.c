@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <stdlib.h>
 
 /* The tests do not depend on how long anything takes: a stalled engine goes on when it is told. */
 enum { SHORT_MS = 20, LONG_MS = 600000 };
@@ -110,9 +111,10 @@ typedef struct fixture {
 static int open_fixture(void **state)
 {
     static spill_kv_ops_t stalling;
-    fixture_t *fixture = bson_malloc0(sizeof *fixture);
+    fixture_t *fixture = aligned_alloc(_Alignof(fixture_t), sizeof *fixture);
     spill_store_options_t options;
     spill_kv_t *kv = spill_kv_memory_new();
+    memset(fixture, 0, sizeof *fixture);
     engine = kv->ops;
     stalling = *engine;
     stalling.write = stalling_write;
@@ -136,7 +138,7 @@ static int close_fixture(void **state)
     spill_array_close(fixture->array);
     assert_int_equal(spill_store_close(fixture->store, NULL), SPILL_OK);
     bson_destroy(&fixture->storage);
-    bson_free(fixture);
+    free(fixture);
     return 0;
 }
 
