@@ -273,13 +273,19 @@ static bool send_update(rewrite_t *rewrite, bool ends, bool *matched)
     return done;
 }
 
+static spill_ending_t ending_of(const rewrite_t *rewrite)
+{
+    const spill_renumbering_t *before = &rewrite->before;
+    return (spill_ending_t){
+        rewrite->change->translation, rewrite->id, before->incarnation, before->rev, before->length,
+        rewrite->document.len};
+}
+
 /* Make the update. If the head may end by it, a note tells of pages that a spill has put. */
 static bool update_head(rewrite_t *rewrite, bool *matched)
 {
     spill_translation_t *translation = rewrite->change->translation;
-    const spill_renumbering_t *before = &rewrite->before;
-    const spill_ending_t ending = {translation, rewrite->id,    before->incarnation,
-                                   before->rev, before->length, rewrite->document.len};
+    const spill_ending_t ending = ending_of(rewrite);
     if (!may_become_unmanaged(rewrite))
         return send_update(rewrite, false, matched);
     if (!spill_ending_begin(&ending))
@@ -295,17 +301,15 @@ static bool update_head(rewrite_t *rewrite, bool *matched)
  */
 static bool make_plain(rewrite_t *rewrite, bool *made)
 {
-    bson_t reply, failure;
-    bson_iter_t iter, found;
+    bson_t reply;
+    bson_iter_t iter;
     spill_translation_t *translation = rewrite->change->translation;
-    const spill_renumbering_t *before = &rewrite->before;
-    const spill_ending_t ending = {translation, rewrite->id,    before->incarnation,
-                                   before->rev, before->length, rewrite->document.len};
+    const spill_ending_t ending = ending_of(rewrite);
     SPILL_SCOPED(bson_destroy) bson_t guard = BSON_INITIALIZER;
     *made = false;
     if (!spill_translation_require(translation, SPILL_RIGHT_UPDATE) || !spill_ending_begin(&ending))
         return false;
-    spill_renumber_guard(before, &guard);
+    spill_renumber_guard(&rewrite->before, &guard);
     bson_t *command = BCON_NEW(
         "update", BCON_UTF8(translation->at->collection), "updates", "[", "{", "q", "{", "$and",
         "[", BCON_DOCUMENT(rewrite->id), BCON_DOCUMENT(&guard), "]", "}", "u", "{", "$unset", "{",
@@ -315,10 +319,7 @@ static bool make_plain(rewrite_t *rewrite, bool *made)
     bson_destroy(command);
     if (done) {
         *made = bson_iter_init_find(&iter, &reply, "n") && bson_iter_as_int64(&iter) > 0;
-        if (bson_iter_init(&iter, &reply) &&
-            bson_iter_find_descendant(&iter, "writeErrors.0", &found) &&
-            spill_iter_document(&found, &failure))
-            done = spill_translation_keep(translation, &failure, true);
+        done = spill_translation_keep_write_error(translation, &reply, true);
         bson_destroy(&reply);
     }
     spill_ending_end(&ending, done || !spill_translation_may_have_changed(translation), *made);

@@ -150,8 +150,7 @@ static bool raise_to_highest(spill_translation_t *translation, const char *colle
 static bool delete_pages(spill_translation_t *translation, const char *pages, int64_t most)
 {
     enum { MARGIN_SECONDS = 120 };
-    bson_t reply, error;
-    bson_iter_t iter, found;
+    bson_t reply;
     int64_t ended = ((int64_t)time(NULL) - MARGIN_SECONDS) * 1000000;
     bson_t *command = BCON_NEW("delete", BCON_UTF8(pages), "deletes", "[", "{", "q", "{",
                                "spill.epoch", "{", "$lte", BCON_INT64(most), "}", "spill.lease",
@@ -162,10 +161,7 @@ static bool delete_pages(spill_translation_t *translation, const char *pages, in
     bson_destroy(command);
     if (!done)
         return false;
-    done = !(bson_iter_init(&iter, &reply) &&
-             bson_iter_find_descendant(&iter, "writeErrors.0", &found) &&
-             spill_iter_document(&found, &error)) ||
-           spill_translation_keep(translation, &error, true);
+    done = spill_translation_keep_write_error(translation, &reply, true);
     bson_destroy(&reply);
     return done;
 }

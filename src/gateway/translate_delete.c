@@ -43,8 +43,8 @@ static bool send(deletion_t *deletion, const bson_t *query, bool only, int64_t *
     static const char *const except[] = {"deletes", "ordered", NULL};
     static const char *const except_concern[] = {"deletes", "ordered", "writeConcern", NULL};
     SPILL_SCOPED(bson_destroy) bson_t body = BSON_INITIALIZER;
-    bson_t list, statement, reply, error, nothing = BSON_INITIALIZER;
-    bson_iter_t iter, found;
+    bson_t list, statement, reply, nothing = BSON_INITIALIZER;
+    bson_iter_t iter;
     spill_translation_t *translation = deletion->translation;
     spill_translation_copy_body(translation, only ? except_concern : except, &body);
     BSON_APPEND_ARRAY_BEGIN(&body, "deletes", &list);
@@ -59,10 +59,7 @@ static bool send(deletion_t *deletion, const bson_t *query, bool only, int64_t *
         return false;
     spill_reply_rest(&reply, &deletion->sums->rest);
     *n = bson_iter_init_find(&iter, &reply, "n") ? bson_iter_as_int64(&iter) : 0;
-    bool done = !(bson_iter_init(&iter, &reply) &&
-                  bson_iter_find_descendant(&iter, "writeErrors.0", &found) &&
-                  spill_iter_document(&found, &error)) ||
-                spill_translation_keep(translation, &error, false);
+    bool done = spill_translation_keep_write_error(translation, &reply, false);
     bson_destroy(&reply);
     return done;
 }

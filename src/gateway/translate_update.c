@@ -11,16 +11,12 @@
 static bool read_reply(spill_change_t *change, const bson_t *reply)
 {
     bson_iter_t iter, found;
-    bson_t error;
     change->n += bson_iter_init_find(&iter, reply, "n") ? bson_iter_as_int64(&iter) : 0;
     change->modified +=
         bson_iter_init_find(&iter, reply, "nModified") ? bson_iter_as_int64(&iter) : 0;
     if (bson_iter_init(&iter, reply) && bson_iter_find_descendant(&iter, "upserted.0._id", &found))
         bson_append_iter(&change->upserted, "_id", -1, &found);
-    if (bson_iter_init(&iter, reply) && bson_iter_find_descendant(&iter, "writeErrors.0", &found) &&
-        spill_iter_document(&found, &error))
-        return spill_translation_keep(change->translation, &error, false);
-    return true;
+    return spill_translation_keep_write_error(change->translation, reply, false);
 }
 
 void spill_update_body(const spill_translation_t *translation, const spill_statement_t *own,

@@ -303,6 +303,17 @@ bool spill_translation_keep(spill_translation_t *translation, const bson_t *erro
     return false;
 }
 
+bool spill_translation_keep_write_error(spill_translation_t *translation, const bson_t *reply,
+                                        bool whole)
+{
+    bson_iter_t iter, found;
+    bson_t error;
+    return !(bson_iter_init(&iter, reply) &&
+             bson_iter_find_descendant(&iter, "writeErrors.0", &found) &&
+             spill_iter_document(&found, &error)) ||
+           spill_translation_keep(translation, &error, whole);
+}
+
 static bool begins_with(const bson_t *body, const char *const *names)
 {
     bson_iter_t iter;

@@ -74,6 +74,10 @@ void spill_translation_recover(spill_translation_t *translation);
 /* Keep an error document of upstream as the failure. `whole`: it is the whole reply. */
 bool spill_translation_keep(spill_translation_t *translation, const bson_t *error, bool whole);
 
+/* The same for the first of a reply's writeErrors. True: it has none. */
+bool spill_translation_keep_write_error(spill_translation_t *translation, const bson_t *reply,
+                                        bool whole);
+
 /* Count and log the stored failure if it is a refusal of the gateway's own. */
 void spill_translation_note_refusal(const spill_translation_t *translation);
 
