@@ -713,6 +713,15 @@ static spill_outcome_t unmanage(const spill_request_t *request, const spill_fact
     return drop_document(state, effect);
 }
 
+size_t spill_append_skipped(const spill_request_t *append, const spill_effect_t *effect)
+{
+    size_t skipped = 0;
+    while (skipped < append->append.element_count &&
+           spill_request_seq(append, effect->seq, skipped) < effect->end)
+        skipped++;
+    return skipped;
+}
+
 spill_outcome_t spill_transition(const spill_request_t *request, const spill_facts_t *facts,
                                  spill_state_t *state, spill_effect_t *effect)
 {

@@ -90,6 +90,9 @@ typedef struct spill_facts {
 spill_outcome_t spill_transition(const spill_request_t *request, const spill_facts_t *facts,
                                  spill_state_t *state, spill_effect_t *effect);
 
+/* How many of an APPEND's elements, its first ones, a capped head drops in the same step. */
+size_t spill_append_skipped(const spill_request_t *append, const spill_effect_t *effect);
+
 /* Does the request need the time (facts->now_us)? A lease that has run out never runs again. */
 bool spill_needs_time(const spill_request_t *request);
 

@@ -269,12 +269,9 @@ static spill_code_t add_elements(const making_t *making, const spill_effect_t *e
                                  spill_error_t *error)
 {
     const spill_request_t *request = making->request;
-    size_t skipped = 0; /* capped: the oldest of the request's elements are dropped at once */
     if (spill_schema_of(request->definition)->keeps_top_n)
         return keep_top_n(making, effect->seq, error);
-    while (skipped < request->append.element_count &&
-           spill_request_seq(request, effect->seq, skipped) < effect->end)
-        skipped++;
+    size_t skipped = spill_append_skipped(request, effect);
     for (size_t i = request->append.element_count; i > skipped; i--)
         put_element(making, spill_request_seq(request, effect->seq, i - 1),
                     &request->append.elements[i - 1]);

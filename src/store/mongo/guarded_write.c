@@ -49,10 +49,7 @@ static void make_roll(const spill_mongo_step_t *step, spill_run_t *top_n, spill_
         .clears = before->deleted.count > 0 && after->deleted.count == 0,
     };
     if (!schema(step)->keeps_top_n) {
-        int64_t count = (int64_t)step->request->append.element_count;
-        while (roll->skipped < count && spill_request_seq(step->request, step->effect.seq,
-                                                          (size_t)roll->skipped) < step->effect.end)
-            roll->skipped++;
+        roll->skipped = (int64_t)spill_append_skipped(step->request, &step->effect);
         return;
     }
     spill_mongo_gather_top_n(step->request, &step->read->run, &step->after, &step->effect, top_n);

@@ -130,10 +130,9 @@ static void make_first_roll(const spill_request_t *request, const spill_state_t 
                             const spill_effect_t *effect, spill_run_t *top_n,
                             spill_mongo_roll_t *roll)
 {
-    *roll = (spill_mongo_roll_t){.live = after->live, .counted = true};
-    while (roll->skipped < (int64_t)request->append.element_count &&
-           spill_request_seq(request, effect->seq, (size_t)roll->skipped) < effect->end)
-        roll->skipped++;
+    *roll = (spill_mongo_roll_t){.live = after->live,
+                                 .counted = true,
+                                 .skipped = (int64_t)spill_append_skipped(request, effect)};
     if (!spill_schema_of(request->definition)->keeps_top_n)
         return;
     spill_run_t nothing = {0};
