@@ -32,11 +32,6 @@ void spill_transfer_group_release(spill_transfer_group_t *group)
 
 /* ---- the target ------------------------------------------------------------------------------ */
 
-static bool copies_fields(const spill_transfer_t *transfer)
-{
-    return !transfer->options->building && !transfer->joins_windows && !transfer->makes_windows;
-}
-
 /* Read the arrays of the target; with `made`, only the ones that were made. */
 static void read_targets(const spill_group_members_t *members, bool made)
 {
@@ -56,8 +51,8 @@ static void read_targets(const spill_group_members_t *members, bool made)
             spill_piece_t *piece = &member->pieces[k];
             if (made && !piece->made)
                 continue;
-            spill_code_t code =
-                spill_whole_read(&piece->there, copies_fields(transfer), !made, &ignored);
+            spill_code_t code = spill_whole_read(
+                &piece->there, spill_transfer_copies_fields(transfer), !made, &ignored);
             if (code != SPILL_OK)
                 spill_whole_clear(&piece->there);
             if (code != SPILL_OK && !made)
@@ -79,7 +74,7 @@ static bool compare_fields(const spill_group_members_t *members, spill_group_mem
     spill_transfer_owner_t owner = {.transfer = transfer};
     spill_error_t ignored;
     *equal = true;
-    if (!copies_fields(transfer))
+    if (!spill_transfer_copies_fields(transfer))
         return true;
     bson_reinit(member->update);
     *equal = !spill_transfer_fields_update(&owner, member->sources[0].head.fields,

@@ -4,6 +4,7 @@
 #include "core/array.h"
 #include "definition/schema.h"
 #include "tools/transfer/transfer_group.h"
+#include "tools/transfer/transfer_parts.h"
 #include "util/error.h"
 
 #include <spillway/bucket.h>
@@ -62,8 +63,7 @@ static int64_t read_source(const spill_group_members_t *members, spill_group_mem
                            const spill_value_t *name)
 {
     const spill_transfer_t *transfer = members->transfer;
-    bool fields =
-        !transfer->options->building && !transfer->joins_windows && !transfer->makes_windows;
+    bool fields = spill_transfer_copies_fields(transfer);
     spill_error_t ignored;
     member->sources =
         bson_realloc(member->sources, (member->source_count + 1) * sizeof *member->sources);

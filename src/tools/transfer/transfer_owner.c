@@ -280,6 +280,11 @@ static spill_code_t compare_all(spill_transfer_owner_t *owner, spill_error_t *er
     return SPILL_OK;
 }
 
+bool spill_transfer_copies_fields(const spill_transfer_t *transfer)
+{
+    return !transfer->options->building && !transfer->joins_windows && !transfer->makes_windows;
+}
+
 /* Copy fields before elements: they count towards the head's bytes. */
 spill_code_t spill_transfer_to_array(spill_transfer_owner_t *owner, spill_error_t *error)
 {
@@ -289,8 +294,8 @@ spill_code_t spill_transfer_to_array(spill_transfer_owner_t *owner, spill_error_
     if (owner->difference.count > 0)
         return SPILL_OK;
     int64_t copied = result->elements;
-    bool fields_go = !transfer->joins_windows && !transfer->options->building;
-    spill_code_t code = fields_go ? copy_fields(owner, error) : SPILL_OK;
+    spill_code_t code =
+        spill_transfer_copies_fields(transfer) ? copy_fields(owner, error) : SPILL_OK;
     int64_t fields = owner->difference.count;
     owner->difference.count = 0; /* copy the elements even if a field cannot be set */
     if (code == SPILL_OK)

@@ -49,6 +49,9 @@ spill_code_t spill_transfer_check_missing(const spill_transfer_owner_t *owner,
 
 /* ---- the steps for one owner, which spill_transfer_one chooses from -------------------------- */
 
+/* Does an owner keep its other fields? Windows have none; in-place builds leave them. */
+bool spill_transfer_copies_fields(const spill_transfer_t *transfer);
+
 /*
  * Append to `update` {$set: ...} of the source's other fields that the target lacks or has with
  * other values; each may be NULL. Fields that cannot be set count as differences. False: there are
