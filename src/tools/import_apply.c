@@ -42,20 +42,13 @@ typedef struct stored_checkpoint {
     SPILL_FIELD(INT64, stored_checkpoint_t, checkpoint.member, name, .most = INT64_MAX)
 #define SPARSE(type, member, name)                                                                 \
     SPILL_FIELD(type, stored_checkpoint_t, checkpoint.member, name, .flags = SPILL_FIELD_SPARSE)
+#define STORED_GIVEN(type, member, name) STORED(type, given.member, name),
+#define SPARSE_GIVEN(type, member, name) SPARSE(type, given.member, name),
 static const spill_field_t checkpoint_fields[] = {
     STORED(TEXT, definition, "definition"),
     STORED(TEXT, source, "source"),
     STORED(TEXT, format, "format"),
-    STORED(TEXT, given.owner, "owner"),
-    STORED(TEXT, given.id, "id"),
-    STORED(BOOL, given.strings, "strings"),
-    SPARSE(TEXT, given.elements, "elements"),
-    SPARSE(TEXT, given.entries_as, "entriesAs"),
-    SPARSE(TEXT, given.inner, "ownerInner"),
-    SPARSE(TEXT, given.collection, "collection"),
-    SPARSE(BOOL, given.fields, "fields"),
-    SPARSE(INT64, lines, "lines"),
-    SPARSE(BOOL, given.new_numbers, "newNumbers"),
+    SPILL_IMPORT_GIVEN(STORED_GIVEN, SPARSE_GIVEN) SPARSE(INT64, lines, "lines"),
     STORED(INT64, run, "run"),
     STORED(INT64, chunk, "chunk"),
     OFFSET(offset, "offset"),

@@ -14,6 +14,19 @@ typedef struct spill_import_given {
     bool fields, new_numbers, strings;
 } spill_import_given_t;
 
+/* X(type, member, name): the fields of a job checkpoint that have them; SPARSE: if they are given.
+ */
+#define SPILL_IMPORT_GIVEN(X, SPARSE)                                                              \
+    X(TEXT, owner, "owner")                                                                        \
+    X(TEXT, id, "id")                                                                              \
+    X(BOOL, strings, "strings")                                                                    \
+    SPARSE(TEXT, elements, "elements")                                                             \
+    SPARSE(TEXT, entries_as, "entriesAs")                                                          \
+    SPARSE(TEXT, inner, "ownerInner")                                                              \
+    SPARSE(TEXT, collection, "collection")                                                         \
+    SPARSE(BOOL, fields, "fields")                                                                 \
+    SPARSE(BOOL, new_numbers, "newNumbers")
+
 /* All texts "". */
 spill_import_given_t spill_import_given_none(void);
 

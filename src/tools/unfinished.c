@@ -33,26 +33,19 @@ typedef struct entry {
 
 #define FIELD(type, member, name)                                                                  \
     SPILL_FIELD(type, entry_t, member, name, .flags = SPILL_FIELD_OPTIONAL | SPILL_FIELD_LENIENT)
+#define GIVEN(type, member, name) FIELD(type, given.member, name),
 static const spill_field_t entry_fields[] = {FIELD(TEXT, definition, "definition"),
                                              FIELD(TEXT, original, "original"),
                                              FIELD(TEXT, as, "as"),
                                              FIELD(TEXT, phase, "phase"),
                                              FIELD(TEXT, source, "source"),
                                              FIELD(TEXT, format, "format"),
-                                             FIELD(TEXT, given.owner, "owner"),
-                                             FIELD(TEXT, given.id, "id"),
-                                             FIELD(TEXT, given.elements, "elements"),
-                                             FIELD(TEXT, given.entries_as, "entriesAs"),
-                                             FIELD(TEXT, given.inner, "ownerInner"),
-                                             FIELD(TEXT, given.collection, "collection"),
                                              FIELD(BOOL, undoing, "undoing"),
                                              FIELD(BOOL, emptied, "emptied"),
                                              FIELD(BOOL, applied, "applied"),
                                              FIELD(BOOL, finished, "finished"),
-                                             FIELD(BOOL, given.strings, "strings"),
-                                             FIELD(BOOL, given.fields, "fields"),
-                                             FIELD(BOOL, given.new_numbers, "newNumbers"),
-                                             FIELD(NUMBER, records, "records"),
+                                             SPILL_IMPORT_GIVEN(GIVEN, GIVEN)
+                                                 FIELD(NUMBER, records, "records"),
                                              FIELD(NUMBER, before, "before"),
                                              FIELD(DATE, saved_ms, SPILL_JOB_SAVED)};
 static const spill_record_t entry_record = SPILL_RECORD("job", entry_t, entry_fields);
