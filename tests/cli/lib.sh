@@ -177,27 +177,41 @@ if on_server; then
     needs SPILLWAY_TEST_URI
 fi
 
-# until_done ARGUMENT...: run a copying command, kill it after a random time (at most SPILLWAY_KILLS
-# times; otherwise 5 times, on a server twice), and repeat it until it succeeds. Its output is in ./out
-# and ./err.
-until_done() {
-    local rounds=5 kills=0 tenths=0 pid status
-    ! on_server || rounds=2
-    rounds=${SPILLWAY_KILLS:-$rounds}
-    while :; do
-        on_server && tenths=$((RANDOM % 3))
+# kill_and_repeat MOST FROM SPAN ARGUMENT...: run the program with these arguments, kill it FROM to
+# FROM + SPAN milliseconds after its start, and repeat it until it ends by itself; from the kill number
+# MOST on it is left alone. `killed` has the number of kills, `status` the exit code, ./out and ./err the
+# output.
+kill_and_repeat() {
+    local most=$1 from=$2 span=$3 pid
+    shift 3
+    for ((killed = 0;; killed++)); do
         "$SPILLWAY" "$@" --quiet >out 2>err &
         pid=$!
-        if [ "$kills" -lt "$rounds" ]; then
-            sleep "0.$tenths$((RANDOM % 10))$((RANDOM % 10))"
+        if [ "$killed" -lt "$most" ]; then
+            sleep "0.$(printf %03d $((from + RANDOM % span)))"
             kill -9 "$pid" 2>kill.err
         fi
         wait "$pid" 2>wait.err
         status=$?
         [ "$status" = 137 ] || break
-        kills=$((kills + 1))
     done
+}
+
+# killed_import MOST FROM SPAN ARGUMENT...: the same for an import, which must succeed. After the last
+# record, the last kill leaves nothing to import.
+killed_import() {
+    kill_and_repeat "$1" "$2" "$3" import "$db" "${@:4}"
+    [ "$status" = 0 ] || grep -q 'has nothing new' err || fail "import ${*:4} ended with $status: $(cat err)"
+}
+
+# until_done ARGUMENT...: run a copying command, kill it after a random time (at most SPILLWAY_KILLS
+# times; otherwise 5 times, on a server twice), and repeat it until it succeeds. Its output is in ./out
+# and ./err.
+until_done() {
+    local rounds=5 span=100 killed status
+    ! on_server || rounds=2 span=300
+    kill_and_repeat "${SPILLWAY_KILLS:-$rounds}" 0 $span "$@"
     [ "$status" = 0 ] || fail "spillway $* ended with $status: $(cat err)"
     has out '"differences":0}'
-    echo "$kills kills: spillway $*"
+    echo "$killed kills: spillway $*"
 }

@@ -238,30 +238,16 @@ expect 0 import "$db" resumed whole.ndjson --elements list --fields --as half
 is out '1 element of 1 document imported, after 4 in earlier runs'
 clean "$db"
 
-# killed NAME ARGUMENT...: kill the import after random times, and repeat it until it succeeds.
-killed() {
-    local name=$1 kills=0 rounds=${SPILLWAY_KILLS:-6} pid status=137
-    shift
-    while [ "$status" = 137 ]; do
-        "$SPILLWAY" import "$db" "$name" "$@" --quiet >out 2>err &
-        pid=$!
-        if [ "$kills" -lt "$rounds" ]; then
-            sleep "0.$(printf %03d $((20 + RANDOM % 120)))"
-            kill -9 "$pid" 2>kill.err
-        fi
-        wait "$pid" 2>wait.err
-        status=$?
-        kills=$((kills + (status == 137)))
-    done
-    # After the last record, the last kill leaves nothing to import.
-    [ "$status" = 0 ] || grep -q 'has nothing new' err || fail "import $name $* ended with $status: $(cat err)"
-    echo "$kills kills: $name"
+# imported NAME ARGUMENT...: import with kills.
+imported() {
+    killed_import "${SPILLWAY_KILLS:-6}" 20 120 "$@"
+    echo "$killed kills: $1"
 }
 seed_random
 define_array killed --keep oldest
-killed killed rooms.bson --elements log.messages --fields
+imported killed rooms.bson --elements log.messages --fields
 imports killed rooms --elements log.messages
 define_array killedmap
-killed killedmap shop.archive --collection product_maps --elements versions --entries-as key
+imported killedmap shop.archive --collection product_maps --elements versions --entries-as key
 imports killedmap product_maps --elements versions --entries-as key
 clean "$db"

@@ -31,41 +31,30 @@ documents releases "$data/eol_releases/products_array.ndjson.gz"
 documents map "$data/eol_releases/products_map.ndjson.gz"
 documents advisories "$data/pypa_advisories/advisories.ndjson.gz"
 
-# killed NAME FILE OPTION...: import, kill the program at random moments and repeat, and compare.
-killed() {
-    local name=$1 file=$2 done=0 pid status=137
+# imported NAME FILE OPTION...: import with kills, and compare.
+imported() {
+    local name=$1 file=$2
     shift 2
     expect 0 define "$db" "$name" --layout outlier --collection "$name" --array elements \
         --page-collection "$name.pages" --threshold 100 --page 50 --op-window 16 --quiet "${define[@]}"
-    while [ "$status" = 137 ]; do
-        "$SPILLWAY" import "$db" "$name" "$file.ndjson.gz" "$@" --quiet >out 2>err &
-        pid=$!
-        if [ "$done" -lt "$kills" ]; then
-            sleep "0.$(printf %03d $((20 + RANDOM % span)))"
-            kill -9 "$pid" 2>kill.err
-        fi
-        wait "$pid" 2>wait.err
-        status=$?
-        done=$((done + (status == 137)))
-    done
-    [ "$status" = 0 ] || grep -q 'has nothing new' err || fail "$name ended with $status: $(cat err)"
+    killed_import "$kills" 20 "$span" "$name" "$file.ndjson.gz" "$@"
     expect 0 export "$db" "$name" --relaxed
     mv out elements
     expect 0 export "$db" "$name" --documents --plain --relaxed
     python3 "$here/elements.py" check "$file.ndjson.gz" elements "$@" "${check[@]}" --heads out \
         --collection "$name" || fail "elements.py check $name"
-    echo "$done kills: $name"
+    echo "$killed kills: $name"
 }
 
 new_store
 define=() check=()
-killed rooms chat --elements log.messages --fields
-killed versions map --elements versions --entries-as version --fields
-killed released map --elements releases --entries-as cycle --fields
-killed inner advisories --elements 'affected.$.versions' --owner-inner package=package.name --fields
-killed places advisories --elements 'affected.$.ranges' --owner-inner at --fields
+imported rooms chat --elements log.messages --fields
+imported versions map --elements versions --entries-as version --fields
+imported released map --elements releases --entries-as cycle --fields
+imported inner advisories --elements 'affected.$.versions' --owner-inner package=package.name --fields
+imported places advisories --elements 'affected.$.ranges' --owner-inner at --fields
 define=(--keep oldest)
-killed references advisories --elements references --fields
+imported references advisories --elements references --fields
 define=(--order newest-first) check=(--backwards)
-killed products releases --elements versions --fields
+imported products releases --elements versions --fields
 clean "$db"

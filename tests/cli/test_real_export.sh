@@ -20,23 +20,10 @@ seed_random
 zcat "$data/gitter_chat/events.ndjson.gz" | awk -v each="$each" 'NR % each == 1 || each == 1' >chat.ndjson
 zcat "$data/pypa_advisories/advisories.ndjson.gz" | awk -v each="$each" 'NR % each == 1 || each == 1' >advisories.ndjson
 
-# killed FILE OPTION...: import it into ev, kill the program at random moments and repeat until it ends.
-killed() {
-    local file=$1 done=0 pid status=137
-    shift
-    while [ "$status" = 137 ]; do
-        "$SPILLWAY" import "$db" ev "$file" "$@" --quiet >out 2>err &
-        pid=$!
-        if [ "$done" -lt "$kills" ]; then
-            sleep "0.$(printf %03d $((20 + RANDOM % span)))"
-            kill -9 "$pid" 2>kill.err
-        fi
-        wait "$pid" 2>wait.err
-        status=$?
-        done=$((done + (status == 137)))
-    done
-    [ "$status" = 0 ] || grep -q 'has nothing new' err || fail "$file ended with $status: $(cat err)"
-    killed_sum=$((killed_sum + done))
+# import_killed FILE OPTION...: import it into ev, with kills.
+import_killed() {
+    killed_import "$kills" 20 "$span" ev "$@"
+    killed_sum=$((killed_sum + killed))
 }
 
 new_array() {
@@ -57,7 +44,7 @@ round_trip() {
     source=$2 killed_sum=0
     shift 2
     new_array "$layout"
-    killed "$source" "$@"
+    import_killed "$source" "$@"
     compare "$layout, imported"
     expect 0 export "$db" ev
     mv out elements.ndjson
@@ -65,7 +52,7 @@ round_trip() {
     mv out documents.ndjson
     for file in elements documents; do
         new_array "$layout"
-        killed $file.ndjson
+        import_killed $file.ndjson
         compare "$layout, $file"
     done
     echo "$killed_sum kills, $source, $layout: $(cat compared)"

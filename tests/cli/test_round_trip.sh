@@ -282,31 +282,20 @@ records=40000 kills=${SPILLWAY_KILLS:-5}
 awk -v records=$records 'BEGIN { for (i = 0; i < records; i++) printf "{\"owner\":\"u%d\",\"seq\":%d,\"element\":{ \"_id\" : { \"$numberInt\" : \"%d\" } }}\n", i * 11 / records, i + int(i / 7) + 500, i }' | LC_ALL=C sort -t'"' -k4,4 -s >export.ndjson
 layouts=("--preset feed --threshold 50 --page 50" "--preset feed-recent --threshold 50 --page 50")
 [ -z "${SPILLWAY_LONG:-}" ] || layouts+=("--layout reference" "--preset feed --threshold 3 --page 2")
-# killed_import FILE: import it, kill the program at random moments and repeat until it ends.
-killed_import() {
-    for ((killed = 0;; killed++)); do
-        "$SPILLWAY" import "$db" ev "$1" --quiet >out 2>err &
-        job=$!
-        if [ "$killed" -lt "$kills" ]; then
-            sleep "0.$((RANDOM % 3))$((RANDOM % 10))"
-            kill -9 "$job" 2>kill.err
-        fi
-        wait "$job" 2>wait.err
-        status=$?
-        [ "$status" = 137 ] || break
-    done
-    [ "$status" = 0 ] || grep -q "has nothing new" err || fail "the import ended with $status: $(cat err)"
+# imported FILE: import it with kills.
+imported() {
+    killed_import "$kills" 0 300 ev "$1"
     echo "$killed kills: $layout, $1"
 }
 for layout in "${layouts[@]}"; do
     new_target "$layout"
-    killed_import export.ndjson
+    imported export.ndjson
     same "$layout, killed"
     expect 0 update "$db" ev u3 '{"$set": {"name": "Ada"}}'
     expect 0 export "$db" ev --documents
     mv out documents.ndjson
     new_target "$layout"
-    killed_import documents.ndjson
+    imported documents.ndjson
     same "$layout, documents, killed"
     expect 0 export "$db" ev u3 --documents --plain
     has out '"name" : "Ada"'
