@@ -4,7 +4,7 @@
  * below one.
  */
 #include "definition/schema.h"
-#include "support/proxy.h"
+#include "mongo/counted_pair.h"
 #include "support/server.h"
 #include "tools/definition_jobs.h"
 
@@ -34,18 +34,6 @@ static const char *const kind_names[KINDS] = {"outlier, keep newest",
                                               "top-N",
                                               "bucket"};
 
-typedef struct world {
-    proxy_t *proxy;
-    char *uris[2];
-    spill_store_t *stores[2];
-} world_t;
-
-static void must(spill_code_t code, const spill_error_t *error)
-{
-    if (code != SPILL_OK)
-        fail_msg("%s: %s", spill_code_name(code), error->message);
-}
-
 static bool is_capped(kind_t kind)
 {
     return kind == CAPPED || kind == TOP_N;
@@ -65,9 +53,9 @@ static void make_definition(kind_t kind, const char *name, spill_definition_t *d
     spill_definition_init(&base, "base");
     strcpy(base.time_field, "at");
     spill_keep_t oldest = SPILL_KEEP_OLDEST;
-    must(spill_convert_definition(&base, name, layouts[kind], kind == OLDEST ? &oldest : NULL,
-                                  definition, &error),
-         &error);
+    counted_pair_must(spill_convert_definition(&base, name, layouts[kind],
+                                               kind == OLDEST ? &oldest : NULL, definition, &error),
+                      &error);
     strcpy(definition->time_field, "at");
     if (kind == SUBSET || kind == TOP_N)
         strcpy(definition->sort_field, "score");
@@ -86,17 +74,9 @@ static spill_array_t *define(spill_store_t *store, kind_t kind, const char *name
     spill_array_t *array;
     spill_error_t error;
     make_definition(kind, name, &definition);
-    must(spill_store_define(store, &definition, &error), &error);
-    must(spill_array_open(store, name, &array, &error), &error);
+    counted_pair_must(spill_store_define(store, &definition, &error), &error);
+    counted_pair_must(spill_array_open(store, name, &array, &error), &error);
     return array;
-}
-
-static spill_value_t owner_of(int number, bson_t *storage)
-{
-    char name[16];
-    snprintf(name, sizeof name, "o%04d", number);
-    bson_init(storage);
-    return spill_value_from_utf8(storage, name);
 }
 
 /* Fill an array on a store. Capped heads have dropped their first element. */
@@ -106,7 +86,7 @@ static void fill(spill_store_t *store, kind_t kind, const char *name)
     spill_error_t error;
     for (int i = 0; i < OWNERS; i++) {
         bson_t storage, documents[ELEMENTS];
-        spill_value_t owner = owner_of(i, &storage), values[ELEMENTS];
+        spill_value_t owner = counted_pair_owner(i, &storage), values[ELEMENTS];
         for (int k = 0; k < ELEMENTS; k++) {
             int64_t at = ((int64_t)k * 14 + 20) * 86400 * 1000;
             bson_init(&documents[k]);
@@ -115,42 +95,17 @@ static void fill(spill_store_t *store, kind_t kind, const char *name)
             values[k] = spill_value_from_document(&documents[k]);
         }
         if (kind == BUCKET)
-            must(spill_bucket_append(array, &owner, values, ELEMENTS, NULL, NULL, NULL, &error),
-                 &error);
+            counted_pair_must(
+                spill_bucket_append(array, &owner, values, ELEMENTS, NULL, NULL, NULL, &error),
+                &error);
         else
-            must(spill_array_append(array, &owner, values, ELEMENTS, NULL, NULL, &error), &error);
+            counted_pair_must(
+                spill_array_append(array, &owner, values, ELEMENTS, NULL, NULL, &error), &error);
         for (int k = 0; k < ELEMENTS; k++)
             bson_destroy(&documents[k]);
         bson_destroy(&storage);
     }
     spill_array_close(array);
-}
-
-static int set_up(void **state)
-{
-    world_t *world = bson_malloc0(sizeof *world);
-    world->proxy = proxy_start(server_uri());
-    for (int i = 0; i < 2; i++) {
-        world->uris[i] = server_new_database(NULL);
-        char *through = proxy_uri(world->proxy, world->uris[i]);
-        world->stores[i] = server_open(through);
-        bson_free(through);
-    }
-    *state = world;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    world_t *world = *state;
-    for (int i = 0; i < 2; i++) {
-        server_close(world->stores[i]);
-        server_drop(world->uris[i]);
-        bson_free(world->uris[i]);
-    }
-    proxy_stop(world->proxy);
-    bson_free(world);
-    return 0;
 }
 
 /* ---- counting -------------------------------------------------------------------------------- */
@@ -167,31 +122,20 @@ typedef struct counted {
     double seconds;
 } counted_t;
 
-static counted_t begin(const world_t *world)
+static counted_t begin(const counted_pair_t *pair)
 {
-    return (counted_t){proxy_counts(world->proxy).requests, now()};
+    return (counted_t){counted_pair_requests(pair), now()};
 }
 
-static void check_cost(const world_t *world, const counted_t *before, const char *what,
+static void check_cost(const counted_pair_t *pair, const counted_t *before, const char *what,
                        const char *from, const char *to)
 {
-    int64_t requests = proxy_counts(world->proxy).requests - before->requests;
+    int64_t requests = counted_pair_requests(pair) - before->requests;
     print_message("%-10s %-20s %-20s %5lld requests, %.2f for an owner, %.0f us\n", what, from, to,
                   (long long)requests, (double)requests / OWNERS,
                   (now() - before->seconds) * 1e6 / OWNERS);
     if (!getenv("COST_ONLY"))
         assert_in_range(requests, 1, OWNERS);
-}
-
-static void check_sound(spill_store_t *store, const char *name)
-{
-    spill_verify_summary_t summary;
-    spill_array_t *array;
-    spill_error_t error;
-    must(spill_array_open(store, name, &array, &error), &error);
-    must(spill_array_verify(array, NULL, NULL, NULL, &summary, &error), &error);
-    assert_int_equal(summary.findings, 0);
-    spill_array_close(array);
 }
 
 /* ---- the work -------------------------------------------------------------------------------- */
@@ -202,7 +146,7 @@ static int64_t held(kind_t from, kind_t to)
 }
 
 /* Copy to the other database; the second copy only compares. */
-static void copy_kind(const world_t *world, kind_t kind)
+static void copy_kind(const counted_pair_t *pair, kind_t kind)
 {
     char name[8];
     snprintf(name, sizeof name, "k%d", kind);
@@ -210,19 +154,19 @@ static void copy_kind(const world_t *world, kind_t kind)
     spill_error_t error;
     for (int run = 0; run < 2; run++) {
         spill_copy_result_t result = {0};
-        counted_t before = begin(world);
-        must(spill_copy(world->stores[0], world->stores[1], name, &options, &result, &error),
-             &error);
-        check_cost(world, &before, run == 0 ? "copy" : "compare", kind_names[kind], "");
+        counted_t before = begin(pair);
+        counted_pair_must(
+            spill_copy(pair->stores[0], pair->stores[1], name, &options, &result, &error), &error);
+        check_cost(pair, &before, run == 0 ? "copy" : "compare", kind_names[kind], "");
         assert_int_equal(result.owners, OWNERS);
         assert_int_equal(run == 0 ? result.elements : result.before, held(kind, kind));
         assert_int_equal(result.verified, held(kind, kind));
         assert_int_equal(result.differences, 0);
     }
-    check_sound(world->stores[1], name);
+    counted_pair_check(pair->stores[1], name, OWNERS);
 }
 
-static void convert_kind(const world_t *world, kind_t from, kind_t to)
+static void convert_kind(const counted_pair_t *pair, kind_t from, kind_t to)
 {
     char name[8], as[16];
     spill_definition_t definition;
@@ -231,12 +175,12 @@ static void convert_kind(const world_t *world, kind_t from, kind_t to)
     snprintf(as, sizeof as, "k%dto%d", from, to);
     make_definition(to, as, &definition);
     const spill_copy_options_t options = {.as = as, .definition = &definition};
-    spill_store_t *store = world->stores[0];
+    spill_store_t *store = pair->stores[0];
     for (int run = 0; run < 2; run++) {
         spill_copy_result_t result = {0};
-        counted_t before = begin(world);
-        must(spill_convert(store, name, &options, &result, &error), &error);
-        check_cost(world, &before, run == 0 ? "convert" : "compare", kind_names[from],
+        counted_t before = begin(pair);
+        counted_pair_must(spill_convert(store, name, &options, &result, &error), &error);
+        check_cost(pair, &before, run == 0 ? "convert" : "compare", kind_names[from],
                    kind_names[to]);
         assert_int_equal(result.owners, OWNERS);
         if (to != TOP_N) /* elements of a low rank are appended, and dropped */
@@ -244,10 +188,10 @@ static void convert_kind(const world_t *world, kind_t from, kind_t to)
         assert_int_equal(result.verified, held(from, to));
         assert_int_equal(result.differences, 0);
     }
-    check_sound(store, as);
+    counted_pair_check(store, as, OWNERS);
 }
 
-static void inspect_kind(const world_t *world, kind_t kind)
+static void inspect_kind(const counted_pair_t *pair, kind_t kind)
 {
     char name[8];
     spill_array_t *array;
@@ -255,14 +199,15 @@ static void inspect_kind(const world_t *world, kind_t kind)
     spill_verify_summary_t verified;
     spill_repair_summary_t repaired;
     snprintf(name, sizeof name, "k%d", kind);
-    must(spill_array_open(world->stores[0], name, &array, &error), &error);
-    counted_t before = begin(world);
-    must(spill_array_verify(array, NULL, NULL, NULL, &verified, &error), &error);
-    check_cost(world, &before, "verify", kind_names[kind], "");
+    counted_pair_must(spill_array_open(pair->stores[0], name, &array, &error), &error);
+    counted_t before = begin(pair);
+    counted_pair_must(spill_array_verify(array, NULL, NULL, NULL, &verified, &error), &error);
+    check_cost(pair, &before, "verify", kind_names[kind], "");
     assert_int_equal(verified.findings, 0);
-    before = begin(world);
-    must(spill_array_repair(array, NULL, false, NULL, NULL, &repaired, &error), &error);
-    check_cost(world, &before, "repair", kind_names[kind], "");
+    before = begin(pair);
+    counted_pair_must(spill_array_repair(array, NULL, false, NULL, NULL, &repaired, &error),
+                      &error);
+    check_cost(pair, &before, "repair", kind_names[kind], "");
     assert_int_equal(repaired.findings, 0);
     assert_int_equal(repaired.left, 0);
     spill_array_close(array);
@@ -270,29 +215,29 @@ static void inspect_kind(const world_t *world, kind_t kind)
 
 static void test_each_layout(void **state)
 {
-    const world_t *world = *state;
+    const counted_pair_t *pair = *state;
     for (kind_t kind = 0; kind < KINDS; kind++) {
         char name[8];
         snprintf(name, sizeof name, "k%d", kind);
-        fill(world->stores[0], kind, name);
-        inspect_kind(world, kind);
-        copy_kind(world, kind);
+        fill(pair->stores[0], kind, name);
+        inspect_kind(pair, kind);
+        copy_kind(pair, kind);
     }
     for (kind_t kind = 0; kind < KINDS; kind++)
         if (kind != NEWEST) {
-            convert_kind(world, NEWEST, kind);
-            convert_kind(world, kind, NEWEST);
+            convert_kind(pair, NEWEST, kind);
+            convert_kind(pair, kind, NEWEST);
         }
 }
 
 /* Delete the document of an owner's element, as another program does. */
-static void delete_element(const world_t *world, const char *owner, int64_t number)
+static void delete_element(const counted_pair_t *pair, const char *owner, int64_t number)
 {
     spill_definition_t definition;
     mongoc_database_t *database;
     bson_error_t cause;
     make_definition(REFERENCE, "apart", &definition);
-    mongoc_client_t *client = server_client(world->uris[0], &database);
+    mongoc_client_t *client = server_client(pair->uris[0], &database);
     mongoc_collection_t *pages =
         mongoc_database_get_collection(database, definition.page_collection);
     bson_t *filter =
@@ -319,7 +264,7 @@ static void note_finding(void *context, const spill_finding_t *finding)
 {
     found_t *found = context;
     bson_t storage;
-    spill_value_t owner = owner_of(LOSER, &storage);
+    spill_value_t owner = counted_pair_owner(LOSER, &storage);
     found->count++;
     found->others += !spill_value_equal(&owner, finding->owner);
     bson_destroy(&storage);
@@ -328,19 +273,20 @@ static void note_finding(void *context, const spill_finding_t *finding)
 /* What is fetched ahead for many owners is inspected as what is read for one. */
 static void test_lost_element(void **state)
 {
-    const world_t *world = *state;
+    const counted_pair_t *pair = *state;
     spill_array_t *array;
     spill_error_t error;
     spill_repair_summary_t repaired;
-    fill(world->stores[0], REFERENCE, "apart");
-    delete_element(world, "o0100", 2);
-    must(spill_array_open(world->stores[0], "apart", &array, &error), &error);
+    fill(pair->stores[0], REFERENCE, "apart");
+    delete_element(pair, "o0100", 2);
+    counted_pair_must(spill_array_open(pair->stores[0], "apart", &array, &error), &error);
     found_t found = {0};
-    must(spill_array_verify(array, NULL, note_finding, &found, NULL, &error), &error);
+    counted_pair_must(spill_array_verify(array, NULL, note_finding, &found, NULL, &error), &error);
     assert_in_range(found.count, 1, 5);
     assert_int_equal(found.others, 0);
     found = (found_t){0};
-    must(spill_array_repair(array, NULL, false, note_finding, &found, &repaired, &error), &error);
+    counted_pair_must(
+        spill_array_repair(array, NULL, false, note_finding, &found, &repaired, &error), &error);
     assert_in_range(repaired.left, 1, 5); /* a lost element cannot be repaired */
     assert_int_equal(repaired.left + repaired.findings, found.count);
     assert_int_equal(found.others, 0);
@@ -350,8 +296,8 @@ static void test_lost_element(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_lost_element, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_each_layout, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_lost_element, counted_pair_open, counted_pair_close),
+        cmocka_unit_test_setup_teardown(test_each_layout, counted_pair_open, counted_pair_close),
     };
     server_uri();
     return cmocka_run_group_tests(tests, NULL, NULL);
