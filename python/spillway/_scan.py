@@ -39,7 +39,7 @@ def scan(
     ended = threading.Event()
     call = lib.spill_scan_call_new()
 
-    def run() -> None:
+    def run() -> dict[str, Any]:
         error = ffi.new("spill_error_t *")
         text = lib.spill_scan_call_run(
             call,
@@ -53,17 +53,17 @@ def scan(
             error,
         )
         if text == ffi.NULL:
-            outcome.append(from_c(error.code, error))
-            return
+            raise from_c(error.code, error)
         try:
-            outcome.append(json.loads(ffi.string(text)))
+            result: dict[str, Any] = json.loads(ffi.string(text))
+            return result
         finally:
             lib.bson_free(text)
 
     def work() -> None:
         try:
-            run()
-        except BaseException as error:  # such as a wrong type: it goes to the caller
+            outcome.append(run())
+        except BaseException as error:  # it goes to the caller
             outcome.append(error)
         finally:
             ended.set()
