@@ -34,7 +34,7 @@ typedef struct spill_cli_copy {
     const spill_invocation_t *invocation;
     spill_copy_result_t result; /* for spill_copy to add to */
     spill_cli_progress_t progress;
-    spill_store_t *source;    /* the definitions to copy, of which owners_all is counted */
+    spill_store_t *source;    /* has the definitions to copy; owners_all counts their owners */
     const char *const *names; /* ended by NULL */
     int64_t owners_all;       /* -1: not counted yet, 0: unknown */
 } spill_cli_copy_t;
@@ -53,8 +53,8 @@ void spill_cli_copy_hook(spill_cli_copy_t *copy, const spill_cli_copy_given_t *g
 void spill_cli_copy_print_result(const spill_cli_copy_t *copy);
 
 /*
- * The exit code of the command; `code` is the result of the work, `closed` that of closing the
- * stores. After an error, print on stderr that copied elements stay.
+ * The exit code of the command. `code` is the result of the work, and `closed` the result of closing
+ * the stores. After an error, print on stderr that copied elements stay.
  */
 spill_exit_t spill_cli_copy_exit(const spill_cli_copy_t *copy, spill_code_t code,
                                  spill_exit_t closed);

@@ -19,7 +19,7 @@
 
 /* ---- the line -------------------------------------------------------------------------------- */
 
-/* The lock of stderr, so that there is no second one to take in another order. */
+/* The lock of stderr itself: with a second lock, two threads could block each other. */
 void spill_cli_progress_lock(void)
 {
     flockfile(stderr);
@@ -149,7 +149,7 @@ double spill_cli_progress_seconds(const spill_cli_progress_t *progress)
 
 /* ---- the time left --------------------------------------------------------------------------- */
 
-/* Seconds since the start, without those of waits. */
+/* Seconds since the start, less the waits. */
 static double worked_seconds(const spill_cli_progress_t *progress)
 {
     int64_t waits_us = progress->waits_us > 0 ? now_us() - progress->waits_us : 0;

@@ -94,7 +94,7 @@ void spill_cli_set_mode(unsigned file_mode)
     umask(~(file_mode | (file_mode & 0444U) >> 2U) & 0777U);
 }
 
-/* An existing store keeps its permissions: new files get those of its file SPILLWAY. */
+/* An existing store keeps its permissions: new files get the mode of its file SPILLWAY. */
 static void follow_store(const spill_invocation_t *invocation, const char *uri)
 {
     static const char SCHEME[] = "rocksdb:";

@@ -30,7 +30,7 @@ static bool check(spill_translation_t *translation, const spill_pipeline_t *pipe
     return true;
 }
 
-/* The collection is not served: refuse what may use an array of which a head has a part. */
+/* The collection is not served: refuse what may use an array that has a part in pages. */
 static bool check_parts(spill_translation_t *translation)
 {
     spill_pipeline_t pipeline;

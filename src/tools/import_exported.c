@@ -88,7 +88,7 @@ static bool is_count(const spill_value_t *value)
     return is_integer(value) && integer_of(value) >= 0 && integer_of(value) <= NUMBER_MAX;
 }
 
-/* The bookkeeping has the first number, and those that have no element any more. */
+/* The bookkeeping has the first number, and the numbers of removed elements. */
 static spill_code_t read_numbers(const bson_t *bookkeeping, spill_exported_t *exported,
                                  spill_error_t *error)
 {
@@ -115,7 +115,7 @@ static spill_code_t read_numbers(const bson_t *bookkeeping, spill_exported_t *ex
 
 /* ---- heads and pages ------------------------------------------------------------------------- */
 
-/* Where the document has its bookkeeping: of the array, or of a document that is Spillway's own. */
+/* The path of the bookkeeping: of the array, or of a document that is Spillway's own. */
 static const char *bookkeeping_path(const spill_definition_t *definition, bool is_head,
                                     char path[SPILL_BOOKKEEPING_PATH_SIZE])
 {

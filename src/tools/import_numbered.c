@@ -1,4 +1,4 @@
-/* Apply chunks of an export, whose elements keep their numbers. */
+/* Apply chunks of an export: its elements keep their numbers. */
 #include "tools/import_chunk.h"
 
 #include "tools/transfer/numbered.h"

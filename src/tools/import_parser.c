@@ -33,8 +33,8 @@ typedef struct pending {
 } pending_t;
 
 /*
- * Documents of an export: a document that was read behind those of an owner, and is not theirs. It
- * is the next record.
+ * Documents of an export: a document that was read behind an owner's documents, and belongs to
+ * another owner. It is the next record.
  */
 typedef struct following {
     bool there;
@@ -267,7 +267,7 @@ static void put_aside(spill_parser_t *parser, const spill_input_record_t *record
 
 /*
  * Read the page behind the owner's documents so far, if one follows (*joined). A bad one that may
- * be skipped is reported, and leaves the chunk's end as it is. False: the input ended with an
+ * be skipped is reported, and the owner's record ends behind it. False: the input ended with an
  * error.
  */
 static bool join_page(spill_parser_t *parser, spill_chunk_t *chunk, bool *joined)
@@ -480,7 +480,7 @@ static bool is_ahead(spill_parser_t *parser)
     return ahead;
 }
 
-/* Read bases as long as nobody waits for the chunk. So a first chunk has none. */
+/* Read bases until a worker waits for the chunk. So a first chunk has none. */
 static void read_bases(spill_parser_t *parser, spill_chunk_t *chunk)
 {
     if (!parser->bases)

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 
-/* The tests do not depend on how long anything takes: a stalled proxy goes on when it is told. */
+/* The tests do not depend on durations: a stalled proxy continues when the test says so. */
 enum { SHORT_MS = 50, LONG_MS = 600000 };
 
 typedef struct fixture {

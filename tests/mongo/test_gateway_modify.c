@@ -1,4 +1,4 @@
-/* What findAndModify returns of documents whose array is managed and missing. */
+/* What findAndModify returns if the document's managed array is missing. */
 #include "mongo/gateway_client.h"
 
 #include "support/server.h"
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-/* A replacement without F leaves a managed array, whose field is missing. */
+/* A replacement without F leaves a managed array without its field. */
 static void make_missing(gateway_fixture_t *fixture, const char *replacement)
 {
     gateway_push(fixture, 1, 0, 4);
