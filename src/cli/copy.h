@@ -53,8 +53,8 @@ void spill_cli_copy_hook(spill_cli_copy_t *copy, const spill_cli_copy_given_t *g
 void spill_cli_copy_print_result(const spill_cli_copy_t *copy);
 
 /*
- * The exit code of the command. `code` is the result of the work, and `closed` the result of closing
- * the stores. After an error, print on stderr that copied elements stay.
+ * The exit code of the command. `code` is the result of the work, and `closed` the result of
+ * closing the stores. After an error, print on stderr that copied elements stay.
  */
 spill_exit_t spill_cli_copy_exit(const spill_cli_copy_t *copy, spill_code_t code,
                                  spill_exit_t closed);
