@@ -13,31 +13,34 @@
  * week, month or year (or for each value of a field), with statistics of the elements that the
  * document holds. A window that is full continues in a next part, a document like the first.
  *
- * A window is an array of its own: its elements have sequence numbers from 0 in the order of
- * appending, and an element's address is (window, sequence number). The functions of array.h work
- * on one window: their owner is then the document {owner, window} that spill_bucket_name makes, and
- * any other is SPILL_INVALID. So edit and remove by spill_array_edit and spill_array_remove, count
- * by spill_array_count, drop one window by spill_array_drop_owner. They differ in this:
+ * A window is an array of its own. Its elements have sequence numbers from 0 in the order of
+ * appending, and (window, sequence number) is an element's address. The functions of array.h work
+ * on one window. Their owner is the document {owner, window} that spill_bucket_name() makes; any
+ * other owner is SPILL_INVALID. spill_array_edit(), spill_array_remove(), spill_array_count() and
+ * spill_array_drop_owner() edit, remove and count elements of one window, and drop one window.
+ * There are four differences to other layouts:
  *
- *   - an element that is appended, or takes another's place, has to lie in that window
- *   - updates of other fields are SPILL_INVALID: these documents have none
- *   - trims are SPILL_INVALID: what is old goes by owner (spill_bucket_trim_keep, _trim_older)
- *   - spill_array_owners and the other walks go from window to window
+ *   - An element that is appended, or that replaces another, must belong to the window.
+ *   - Updates of other fields return SPILL_INVALID, because these documents have no other fields.
+ *   - Trims return SPILL_INVALID. Use spill_bucket_trim_keep() or spill_bucket_trim_older(), which
+ *     trim all windows of an owner.
+ *   - spill_array_owners() and the other walks visit windows.
  *
- * The functions below work on an owner, over its windows. On a definition of another layout each
- * of them is SPILL_INVALID.
+ * The functions below work on all windows of an owner. If the definition has another layout, they
+ * return SPILL_INVALID.
  *
- * Statistics are about the number at the definition's value_field. An element without a finite
- * int32, int64 or double there is counted, and has no value (so has a decimal128). A document's
- * statistics change in the same atomic step as its elements, and follow from these alone:
+ * Statistics use the number in the definition's value_field. An element counts without a value if
+ * the field has no finite int32, int64 or double; a decimal128 is not such a number. A document's
+ * statistics change in the same atomic step as its elements:
  *
- *   sum      an int64 while all values are integers, and all sums on the way from the first
- *            element to the last fit; else the sum of doubles, from the first element to the last
- *   average  sum / how many values there are
- *   min, max the least and the greatest value, compared as numbers; of equal ones the first
+ *   sum      an int64 if all values are integers and each partial sum, from the first element to
+ *            the last, fits an int64; otherwise the sum of doubles in that order
+ *   average  the sum divided by the number of values
+ *   min, max the least and the greatest value, compared as numbers; if values are equal, the first
  *
- * Without any value there is no average, min or max, and the sum is 0. Statistics of several parts
- * or windows are combined in order. Each part's statistics are as of one moment.
+ * Without a value there is no average, min or max, and the sum is 0. If an answer covers several
+ * parts or windows, their statistics are combined in order. Each part's statistics describe one
+ * moment.
  *
  * Threads: as array.h.
  * \{

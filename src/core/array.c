@@ -8,6 +8,7 @@
 #include "bson/update.h"
 #include "bson/value.h"
 #include "definition/schema.h"
+#include "layout/append_combiner.h"
 #include "layout/layout.h"
 #include "layout/referenced.h"
 #include "layout/spiller.h"
@@ -50,7 +51,7 @@ spill_code_t spill_array_open(spill_store_t *store, const char *name, spill_arra
     spill_code_t code = load_definition(opened, name, error);
     spill_spiller_attach(store, spill_layout_spill_due);
     if (store->ops->combines && !store->options.separate_appends)
-        opened->combine = spill_combine_new();
+        opened->combiner = spill_append_combiner_new();
     if (code == SPILL_OK)
         *array = opened;
     else
@@ -66,7 +67,7 @@ void spill_array_close(spill_array_t *array)
     spill_spiller_finish(array);
     spill_deadline_end(outer);
     pthread_mutex_destroy(&array->tails_lock);
-    spill_combine_free(array->combine);
+    spill_append_combiner_free(array->combiner);
     bson_free(array);
 }
 

@@ -19,7 +19,8 @@
  *   drop.c          drop an owner
  *   repair.c        finish what dead clients left
  *   reshape.c       move elements of a long head to pages; full.c adopts a full document
- *   layout.c        the table of layouts; appends of several threads as one
+ *   append_combiner.c  appends of several threads to one owner, as one request
+ *   layout.c        the table of layouts
  */
 #ifndef SPILL_LAYOUT_LAYOUT_H
 #define SPILL_LAYOUT_LAYOUT_H
@@ -77,6 +78,9 @@ bool spill_layout_add(const spill_schema_t *schema, const spill_layout_ops_t *op
  */
 spill_code_t spill_layout_append(spill_owner_t *owner, const spill_part_t *part,
                                  spill_append_result_t *result, spill_error_t *error);
+/* Append a part, or several that append_combiner.c has merged, by a request of its own. */
+spill_code_t spill_layout_append_alone(spill_owner_t *owner, const spill_part_t *part,
+                                       spill_append_result_t *result, spill_error_t *error);
 /*
  * Try to append a part to the head of each of `count` different owners of one array, by one request
  * to the store. If a part was not appended, its result has the count 0. Also after an error, an
@@ -117,21 +121,5 @@ spill_code_t spill_layout_spill_due(spill_owner_t *owner, spill_response_t *head
                                     spill_error_t *error);
 /* Delete the owner: its head, then its pages. Finish a drop that another client began. */
 spill_code_t spill_layout_drop(spill_owner_t *owner, spill_error_t *error);
-
-/* ---- combined appends ------------------------------------------------------------------------ */
-
-/*
- * Combine the appends of several threads to one owner. While the store executes an append, later
- * ones wait, and the next request has the elements of all that wait. A server executes the commands
- * for one document one after another, and a command with ten elements takes about as long as with
- * one.
- *
- * spill_layout_append combines appends if the array has a spill_combine_t. Appends of one thread
- * keep their order, and each has its own numbers and its own operation.
- */
-typedef struct spill_combine spill_combine_t;
-
-spill_combine_t *spill_combine_new(void);
-void spill_combine_free(spill_combine_t *combine); /* NULL is allowed */
 
 #endif

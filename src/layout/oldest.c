@@ -331,10 +331,10 @@ static spill_code_t after_refusal(spill_owner_t *owner, const spill_request_t *a
     spill_code_t code =
         spill_append_classify_refusal(owner, append, response, &refusal, result, error);
     attempt->finished = refusal == SPILL_REFUSAL_REPEATED || refusal == SPILL_REFUSAL_STALE;
-    /* Several as one: an operation may be the reason, or a part of them still fits. */
-    bool referenced = append->append.member_count > 0 &&
-                      (refusal == SPILL_REFUSAL_NONE || refusal == SPILL_REFUSAL_FULL);
-    attempt->finished = attempt->finished || referenced;
+    /* Return a refused group to the combiner, which appends its members in smaller groups. */
+    bool divide_group = append->append.member_count > 0 &&
+                        (refusal == SPILL_REFUSAL_NONE || refusal == SPILL_REFUSAL_FULL);
+    attempt->finished = attempt->finished || divide_group;
     if (attempt->finished)
         return code;
     if (code == SPILL_OK && refusal == SPILL_REFUSAL_FULL && attempt->whole->fill &&

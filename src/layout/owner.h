@@ -24,11 +24,11 @@ typedef struct spill_tail {
     int64_t page;        /* a page number, or SPILL_HEAD */
 } spill_tail_t;
 
-struct spill_combine; /* layout.c */
+struct spill_append_combiner;
 
 struct spill_array {
     spill_store_t *store;
-    struct spill_combine *combine; /* NULL: threads do not combine their appends */
+    struct spill_append_combiner *combiner; /* NULL: threads do not combine their appends */
     spill_definition_t definition;
     bool retains;        /* appends delete old elements; false while elements are copied to it */
     bool building;       /* changes are refused: see core/array.h */

@@ -8,9 +8,8 @@
  * it with the same ids and bases. Batches that were applied are recognized, the others are
  * appended.
  *
- *      parser thread                         calling thread
- *      source -> records -> decode -> elements -> chunk  ---queue--->  bases, checkpoint, appends,
- * progress
+ *      parser thread:   source -> records -> decode -> elements -> chunk -> queue
+ *      calling thread:  queue -> bases -> checkpoint -> appends -> progress
  *
  * The files of an import, in the order to read:
  *   import_source.c    the bytes of an input, and its format

@@ -6,17 +6,21 @@
  *          -> merged tables -> findings
  *
  * The folder's files, in the order to read:
- *   scan.c     the inputs, the workers, and the collections of a scan
- *   inputs.c   the files of a source; document_source*.c read documents from each
- *   resync.c   find documents again behind damage
- *   walk.c     one pass over the bytes of a document; gathered.h keeps what it finds there
- *   outline.c  what a path's documents had, to recognize the next ones field by field, or as a
- * whole paths.c    the table of paths; times.c reads the times of elements sketch.c distributions,
- * and the largest owners growth.c   how arrays grew; forecast.c and growth_forecast.c how they may
- * continue shape.c    fields and indexes of a collection; sprawl.c groups collections by them
- *   result.c   the result; findings.c derives the findings
- *   json.c     the result as JSON (json_paths.c, json_values.c)
- *   plan.c     a plan for the findings (plan_sprawl.c, plan_texts.c)
+ *   scan.c      the inputs, the workers, and the collections of a scan
+ *   inputs.c    the files of a source; document_source*.c read documents from each
+ *   resync.c    find documents again behind damage
+ *   walk.c      one pass over the bytes of a document; gathered.h keeps what it finds there
+ *   outline.c   what a path's documents had, to recognize the next ones field by field, or whole
+ *   paths.c     the table of paths
+ *   times.c     the times of elements
+ *   sketch.c    distributions, and the largest owners
+ *   growth.c    how arrays grew
+ *   forecast.c  how arrays may continue to grow (growth_forecast.c)
+ *   shape.c     fields and indexes of a collection
+ *   sprawl.c    groups of collections that have the same shape
+ *   result.c    the result; findings.c derives the findings
+ *   json.c      the result as JSON (json_paths.c, json_values.c)
+ *   plan.c      a plan for the findings (plan_sprawl.c, plan_texts.c)
  */
 #ifndef SPILL_TOOLS_SCAN_SCAN_H
 #define SPILL_TOOLS_SCAN_SCAN_H
