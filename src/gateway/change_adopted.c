@@ -63,14 +63,14 @@ static bool read_head(rewrite_t *rewrite)
 
 /* ---- the session ----------------------------------------------------------------------------- */
 
-static bool fail_too_old(spill_translation_t *translation)
+static void fail_too_old(spill_translation_t *translation)
 {
-    return spill_translation_fail(translation, SPILL_SERVER_TRANSACTION_TOO_OLD,
-                                  "spillway: the session has made a later write");
+    spill_translation_fail(translation, SPILL_SERVER_TRANSACTION_TOO_OLD,
+                           "spillway: the session has made a later write");
 }
 
-/* Remove old entries once. *again: read the head again. */
-static bool make_room(rewrite_t *rewrite, bool *again)
+/* Remove old entries from the head, once for a statement. */
+static bool remove_old_sessions(rewrite_t *rewrite)
 {
     bson_iter_t iter;
     spill_error_t error;
@@ -86,32 +86,37 @@ static bool make_room(rewrite_t *rewrite, bool *again)
         return spill_translation_fail_library(translation, code, &error);
     spill_forget_sessions(&own, &rewrite->session);
     rewrite->made_room = true;
-    *again = true;
     return true;
 }
 
-/* What does the session's entry say? *settled: the statement was made before. */
-static bool judge(rewrite_t *rewrite, bool *settled, bool *again)
+/* What the session's entry in the head says of the statement. */
+typedef enum session_answer {
+    SESSION_NEW,      /* it was not made before */
+    SESSION_REPEATED, /* it was made before */
+    SESSION_CHANGED,  /* old entries were removed: read the head again */
+    SESSION_FAILED    /* the translation has the error */
+} session_answer_t;
+
+static session_answer_t ask_session(rewrite_t *rewrite)
 {
     int64_t applied;
     const spill_renumbering_t *before = &rewrite->before;
-    *settled = *again = false;
     if (!rewrite->numbered)
-        return true;
+        return SESSION_NEW;
     switch (spill_session_judge(&rewrite->session, before->session_count,
                                 before->has_entry ? &before->entry : NULL, before->entries,
                                 &applied)) {
     case SPILL_SESSION_TOO_OLD:
-        return fail_too_old(rewrite->change->translation);
+        fail_too_old(rewrite->change->translation);
+        return SESSION_FAILED;
     case SPILL_SESSION_FULL:
-        return make_room(rewrite, again);
+        return remove_old_sessions(rewrite) ? SESSION_CHANGED : SESSION_FAILED;
     case SPILL_SESSION_REPEATED:
-        *settled = true;
-        return true;
+        return SESSION_REPEATED;
     case SPILL_SESSION_NEW:
         break;
     }
-    return true;
+    return SESSION_NEW;
 }
 
 /* ---- the update ------------------------------------------------------------------------------ */
@@ -357,7 +362,8 @@ static bool set_count(rewrite_t *rewrite)
 
 /* ---- one owner ------------------------------------------------------------------------------- */
 
-static void settle_repeated(rewrite_t *rewrite)
+/* The session has made the statement before: answer as its first try. */
+static void answer_repeated(rewrite_t *rewrite)
 {
     spill_change_t *change = rewrite->change;
     change->n++;
@@ -368,46 +374,60 @@ static void settle_repeated(rewrite_t *rewrite)
     bson_concat(&change->owner, rewrite->id);
 }
 
-/* One try. *settled: the statement was made, or the head does not match. */
-static bool try_once(rewrite_t *rewrite, bson_t *last, bool *matched, bool *settled)
+/*
+ * Has the document not changed since the last try? Then that try's guard held, so it failed because
+ * the document does not match q.
+ */
+static bool is_unchanged(const rewrite_t *rewrite, bson_t *last)
 {
-    bool again;
-    spill_change_t *change = rewrite->change;
-    if (!read_head(rewrite))
-        return false;
-    *settled = !rewrite->found;
-    if (!rewrite->found)
-        return true;
-    if (!judge(rewrite, matched, &again))
-        return false;
-    *settled = *matched;
-    if (*matched)
-        settle_repeated(rewrite);
-    if (*matched || again)
-        return true;
-    if (rewrite->before.pages > 0 || change->statement->touches_other_field)
-        return spill_change_refuse(change->translation, change->statement);
-    /*
-     * The document has not changed since the last try, so its guard held and only q can have
-     * failed.
-     */
-    *settled = bson_equal(last, &rewrite->document);
+    bool unchanged = bson_equal(last, &rewrite->document);
     bson_reinit(last);
     bson_concat(last, &rewrite->document);
-    if (*settled)
-        return true;
-    if (!spill_translation_check_concern(change->translation))
-        return false;
+    return unchanged;
+}
+
+/* Change the head that was read. *finished: the statement was made, or the array is unmanaged. */
+static bool change_head(rewrite_t *rewrite, bool *matched, bool *finished)
+{
+    spill_change_t *change = rewrite->change;
     if (rewrite->before.length < 0 && !change->statement->pipeline &&
         !change->statement->replaces) {
         bool done = make_plain(rewrite, &change->made_plain);
-        *settled = change->made_plain;
+        *finished = change->made_plain;
         return done;
     }
     if (!update_head(rewrite, matched))
         return false;
-    *settled = *matched;
+    *finished = *matched;
     return !*matched || set_count(rewrite);
+}
+
+/* Try once. *finished: no further try is needed. */
+static bool try_once(rewrite_t *rewrite, bson_t *last, bool *matched, bool *finished)
+{
+    spill_change_t *change = rewrite->change;
+    if (!read_head(rewrite))
+        return false;
+    *finished = !rewrite->found;
+    if (*finished)
+        return true;
+    switch (ask_session(rewrite)) {
+    case SESSION_FAILED:
+        return false;
+    case SESSION_CHANGED:
+        return true;
+    case SESSION_REPEATED:
+        answer_repeated(rewrite);
+        *matched = *finished = true;
+        return true;
+    case SESSION_NEW:
+        break;
+    }
+    if (rewrite->before.pages > 0 || change->statement->touches_other_field)
+        return spill_change_refuse(change->translation, change->statement);
+    *finished = is_unchanged(rewrite, last);
+    return *finished || (spill_translation_check_concern(change->translation) &&
+                         change_head(rewrite, matched, finished));
 }
 
 bool spill_change_adopted(spill_change_t *change, const bson_t *id, bool *matched)
@@ -415,18 +435,18 @@ bool spill_change_adopted(spill_change_t *change, const bson_t *id, bool *matche
     bson_iter_t iter;
     rewrite_t rewrite = {.change = change, .id = id};
     bson_t last = BSON_INITIALIZER;
-    bool done = true, settled = false;
+    bool done = true, finished = false;
     *matched = false;
     if (!bson_iter_init_find(&iter, id, "_id"))
         return true;
     spill_value_t owner = spill_value_from_iter(&iter);
     rewrite.numbered = spill_change_session(change, &owner, &rewrite.session);
     bson_init(&rewrite.document);
-    for (int tries = 0; tries < TRIES && done && !settled; tries++)
-        done = try_once(&rewrite, &last, matched, &settled);
+    for (int tries = 0; tries < TRIES && done && !finished; tries++)
+        done = try_once(&rewrite, &last, matched, &finished);
     bson_destroy(&rewrite.document);
     bson_destroy(&last);
-    if (done && !settled)
+    if (done && !finished)
         return spill_translation_fail(change->translation, SPILL_SERVER_WRITE_CONFLICT,
                                       "spillway: the array changed at every try: try again");
     return done;

@@ -285,7 +285,8 @@ static bool attempt_plain(spill_change_t *change, bool cautious, bool upsert)
     return done;
 }
 
-static bool is_settled(const spill_change_t *change)
+/* Was the statement made, by this change or before? */
+static bool is_made(const spill_change_t *change)
 {
     return change->n > 0 || !bson_empty(&change->upserted);
 }
@@ -322,16 +323,25 @@ static bool change_managed(spill_change_t *change, const spill_look_t *look)
     return spill_change_adopted(change, &look->id, &matched);
 }
 
+/* What the tries of one statement have in common. */
+typedef struct tries {
+    spill_change_t *change;
+    bool cautious; /* send the client's statement for a short array only */
+    bool inserted; /* an insert was tried */
+    bool ended;    /* no document matches q, so there is no further try */
+} tries_t;
+
 /* Change the document that was found, or find that it must be looked at again. */
-static bool change_found(spill_change_t *change, const spill_look_t *look, bool *cautious)
+static bool change_found(tries_t *tries, const spill_look_t *look)
 {
+    spill_change_t *change = tries->change;
     const spill_statement_t *statement = change->statement;
     if (look->managed)
         return change_managed(change, look);
     if (statement->kind == SPILL_STATEMENT_PUSH && look->length > 0 &&
         look->length + statement->count > spill_change_longest(change))
         return adopt_and_append(change, look);
-    *cautious = false;
+    tries->cautious = false;
     return true;
 }
 
@@ -353,16 +363,13 @@ static bool is_full(const spill_change_t *change, const spill_look_t *look)
 }
 
 /* Two gateways may insert the document at the same time; then the other one's is found next. */
-static bool insert(spill_change_t *change, bool *tried)
+static bool insert(tries_t *tries)
 {
-    if (*tried) /* by another unique index, or under other conditions of q */
+    if (tries->inserted) /* by another unique index, or under other conditions of q */
         return false;
-    *tried = true;
-    if (attempt_plain(change, true, true))
-        return true;
-    if (spill_translation_failure_code(change->translation) != SPILL_SERVER_DUPLICATE_KEY)
-        return false;
-    return true;
+    tries->inserted = true;
+    return attempt_plain(tries->change, true, true) ||
+           spill_translation_failure_code(tries->change->translation) == SPILL_SERVER_DUPLICATE_KEY;
 }
 
 /*
@@ -391,22 +398,20 @@ static bool find_repeated(spill_change_t *change)
     return done;
 }
 
-/* Nothing matches q. *again: a document was inserted meanwhile. */
-static bool change_none(spill_change_t *change, bool failed, bool *tried, bool *again)
+/* Nothing matches q: insert the document if the statement is an upsert. */
+static bool change_none(tries_t *tries, bool failed)
 {
-    *again = false;
+    spill_change_t *change = tries->change;
     if (failed || !check_unmatched(change) || !find_repeated(change))
         return false;
-    if (is_settled(change) || !change->statement->upsert)
-        return true;
-    *again = true;
-    return insert(change, tried);
+    tries->ended = is_made(change) || !change->statement->upsert;
+    return tries->ended || insert(tries);
 }
 
 /* Change the document that was found. `failed`: the last attempt failed with a stored failure. */
-static bool change_after(spill_change_t *change, const spill_look_t *look, bool failed,
-                         bool *cautious)
+static bool change_after(tries_t *tries, const spill_look_t *look, bool failed)
 {
+    spill_change_t *change = tries->change;
     spill_translation_t *translation = change->translation;
     bool duplicate =
         failed && spill_translation_failure_code(translation) == SPILL_SERVER_DUPLICATE_KEY;
@@ -414,23 +419,25 @@ static bool change_after(spill_change_t *change, const spill_look_t *look, bool 
     if (failed && !duplicate && !full)
         return false;
     spill_translation_recover(translation);
-    return full ? adopt_and_append(change, look) : change_found(change, look, cautious);
+    return full ? adopt_and_append(change, look) : change_found(tries, look);
 }
 
-/* Look at the document that q finds and change it. *again: another try is needed. */
-static bool look_and_change(spill_change_t *change, bool *cautious, bool *tried, bool *again)
+/* Look at the document that q finds, and change it. */
+static bool look_and_change(tries_t *tries)
 {
     spill_look_t look;
+    spill_change_t *change = tries->change;
     bool failed = change->translation->failed;
-    *again = true;
     if (!spill_look(change->translation, &change->statement->q, NULL, &look))
         return false;
-    bool found = look.found, done = !found || change_after(change, &look, failed, cautious);
+    bool found = look.found, done = !found || change_after(tries, &look, failed);
     spill_look_release(&look);
     if (!found)
-        return change_none(change, failed, tried, again);
-    return done &&
-           (is_settled(change) || attempt_plain(change, *cautious, false) || may_be_full(change));
+        return change_none(tries, failed);
+    if (!done || is_made(change))
+        return done;
+    /* A full document refuses the statement. The next look shows that, so it is no failure yet. */
+    return attempt_plain(change, tries->cautious, false) || may_be_full(change);
 }
 
 bool spill_change_is_known_managed(const spill_change_t *change, const spill_value_t *owner)
@@ -475,20 +482,20 @@ bool spill_change_one(spill_change_t *change)
     spill_translation_t *translation = change->translation;
     const spill_statement_t *statement = change->statement;
     bool by_id = spill_filter_find_id(&statement->q, &id) && !statement->has_collation;
-    bool cautious = true, tried = false, again = true;
+    tries_t tries = {.change = change, .cautious = true};
     if (by_id && !append_known(change, &id))
         return false;
-    if (is_settled(change))
+    if (is_made(change))
         return true;
     /* Other statements on F may fail on an empty document, though there is one that is managed. */
     bool inserts = statement->upsert && by_id && statement->kind == SPILL_STATEMENT_PUSH;
-    bool sent = inserts ? insert(change, &tried) : attempt_plain(change, true, false);
+    bool sent = inserts ? insert(&tries) : attempt_plain(change, true, false);
     if (!sent && !may_be_full(change))
         return false;
-    for (int tries = 0; tries < TRIES && again && !is_settled(change); tries++)
-        if (!look_and_change(change, &cautious, &tried, &again))
+    for (int i = 0; i < TRIES && !tries.ended && !is_made(change); i++)
+        if (!look_and_change(&tries))
             return false;
-    if (is_settled(change) || !again)
+    if (tries.ended || is_made(change))
         return true;
     return spill_translation_fail(translation, SPILL_SERVER_WRITE_CONFLICT,
                                   "spillway: the document changed at every try: try again");
