@@ -69,18 +69,18 @@ static void forget(spill_inspection_t *inspection)
 void spill_inspection_release(spill_inspection_t *inspection)
 {
     forget(inspection);
-    bson_free(inspection->places.at);
-    inspection->places = (spill_places_t){0};
+    bson_free(inspection->ranges.at);
+    inspection->ranges = (spill_number_ranges_t){0};
 }
 
-/* Forget places that the last inspection did not confirm. */
+/* Forget ranges that the last inspection did not confirm. */
 void spill_inspection_restart(spill_inspection_t *inspection, spill_inspection_t *before)
 {
     spill_inspection_t fresh = {
-        .owner = inspection->owner, .rest = inspection->rest, .places = inspection->places};
-    fresh.places.count = fresh.places.changed ? fresh.places.count : 0;
-    fresh.places.changed = false;
-    inspection->places = (spill_places_t){0};
+        .owner = inspection->owner, .rest = inspection->rest, .ranges = inspection->ranges};
+    fresh.ranges.count = fresh.ranges.changed ? fresh.ranges.count : 0;
+    fresh.ranges.changed = false;
+    inspection->ranges = (spill_number_ranges_t){0};
     forget(before);
     *before = *inspection;
     *inspection = fresh;
@@ -115,33 +115,33 @@ void spill_inspection_keep_repeated(spill_inspection_t *inspection,
     inspection->found = (int64_t)kept;
 }
 
-/* ---- places ---------------------------------------------------------------------------------- */
+/* ---- ranges ---------------------------------------------------------------------------------- */
 
-static spill_place_t *find_place(const spill_inspection_t *inspection, int64_t page)
+static spill_number_range_t *find_range(const spill_inspection_t *inspection, int64_t page)
 {
-    for (size_t i = 0; i < inspection->places.count; i++)
-        if (inspection->places.at[i].page == page)
-            return &inspection->places.at[i];
+    for (size_t i = 0; i < inspection->ranges.count; i++)
+        if (inspection->ranges.at[i].page == page)
+            return &inspection->ranges.at[i];
     return NULL;
 }
 
-const spill_place_t *spill_place_of(const spill_inspection_t *inspection, int64_t page)
+const spill_number_range_t *spill_range_of(const spill_inspection_t *inspection, int64_t page)
 {
-    return find_place(inspection, page);
+    return find_range(inspection, page);
 }
 
-void spill_place_add(spill_inspection_t *inspection, const spill_place_t *place)
+void spill_range_add(spill_inspection_t *inspection, const spill_number_range_t *range)
 {
-    spill_places_t *places = &inspection->places;
-    spill_place_t *known = find_place(inspection, place->page);
-    if (known && known->first == place->first && known->end == place->end)
+    spill_number_ranges_t *ranges = &inspection->ranges;
+    spill_number_range_t *known = find_range(inspection, range->page);
+    if (known && known->first == range->first && known->end == range->end)
         return;
-    places->changed = true;
+    ranges->changed = true;
     if (!known) {
-        places->at = bson_realloc(places->at, (places->count + 1) * sizeof *places->at);
-        known = &places->at[places->count++];
+        ranges->at = bson_realloc(ranges->at, (ranges->count + 1) * sizeof *ranges->at);
+        known = &ranges->at[ranges->count++];
     }
-    *known = *place;
+    *known = *range;
 }
 
 /* ---- passing documents ----------------------------------------------------------------------- */
@@ -190,21 +190,21 @@ static void judge_before(spill_inspection_t *inspection, const spill_state_t *ne
     bool gaps = spill_schema_of(&array->definition)->appends_to_head;
     bool fits = end <= next->first && state->first >= before->after &&
                 (gaps || end == next->first || before->after < 0);
-    spill_place_t place = {.page = before->page, .end = next->first, .seen_end = end};
+    spill_number_range_t range = {.page = before->page, .end = next->first, .seen_end = end};
     int found = 0;
     if (!before->any || fits || ops->check || spill_state_slots(state) == 0)
         return;
     for (int i = 0; i < 2; i++) {
-        int64_t deleted = (int64_t)(spill_seqs_count_below(&state->deleted, place.end) -
+        int64_t deleted = (int64_t)(spill_seqs_count_below(&state->deleted, range.end) -
                                     spill_seqs_count_below(&state->deleted, firsts[i]));
         if (firsts[i] < 0 || (i == 1 && firsts[1] == firsts[0]) ||
-            firsts[i] + state->live + deleted != place.end)
+            firsts[i] + state->live + deleted != range.end)
             continue;
-        place.first = firsts[i];
+        range.first = firsts[i];
         found++;
     }
-    if (found == 1 && (place.first != state->first || place.end != end))
-        spill_place_add(inspection, &place);
+    if (found == 1 && (range.first != state->first || range.end != end))
+        spill_range_add(inspection, &range);
 }
 
 static void note_before(spill_progress_t *progress, int64_t page, const spill_state_t *state)
@@ -226,29 +226,29 @@ void spill_progress_pass(spill_inspection_t *inspection, int64_t page, const spi
     account(progress, page, state);
 }
 
-void spill_progress_place(spill_inspection_t *inspection, const spill_place_t *place,
+void spill_progress_range(spill_inspection_t *inspection, const spill_number_range_t *range,
                           const spill_state_t *state, spill_progress_t *progress)
 {
     spill_state_t fixed = {0};
-    spill_fix_t fix = spill_fix_counts(place->page, state);
-    fix.place = true;
-    fix.first = place->first;
-    fix.end = place->end;
-    fix.seen_end = place->seen_end;
-    if (place->first != state->first || place->end != spill_state_end(state)) {
-        spill_inspection_add(inspection, place->page, 4,
+    spill_fix_t fix = spill_fix_counts(range->page, state);
+    fix.range = true;
+    fix.first = range->first;
+    fix.end = range->end;
+    fix.seen_end = range->seen_end;
+    if (range->first != state->first || range->end != spill_state_end(state)) {
+        spill_inspection_add(inspection, range->page, 4,
                              "counts %" PRId64 " elements, in [%" PRId64 ", %" PRId64
                              "), where its elements are in [%" PRId64 ", %" PRId64 ")",
-                             state->live, state->first, spill_state_end(state), place->first,
-                             place->end);
+                             state->live, state->first, spill_state_end(state), range->first,
+                             range->end);
         spill_inspection_fix(inspection, &fix);
     }
     spill_state_copy(state, &fixed);
-    spill_seqs_drop_below(&fixed.deleted, place->first);
-    spill_seqs_keep_below(&fixed.deleted, place->end);
-    fixed.first = place->first;
-    fixed.live = place->end - place->first - (int64_t)fixed.deleted.count;
-    spill_progress_pass(inspection, place->page, &fixed, progress);
+    spill_seqs_drop_below(&fixed.deleted, range->first);
+    spill_seqs_keep_below(&fixed.deleted, range->end);
+    fixed.first = range->first;
+    fixed.live = range->end - range->first - (int64_t)fixed.deleted.count;
+    spill_progress_pass(inspection, range->page, &fixed, progress);
     spill_state_release(&fixed);
 }
 
@@ -309,7 +309,7 @@ spill_code_t spill_progress_removed(spill_inspection_t *inspection, const spill_
     if (head->removed == dead || (head->intent && head->removed == dead + 1))
         return SPILL_OK;
     if (newest && !referenced && !head->intent && head->removed < dead &&
-        inspection->places.count == 0)
+        inspection->ranges.count == 0)
         code = find_uncounted(inspection, head, pages_end, dead - head->removed, &pages, error);
     if (code == SPILL_OK && pages > head->pages) {
         fix.removed = head->removed;
@@ -326,7 +326,7 @@ spill_code_t spill_progress_removed(spill_inspection_t *inspection, const spill_
      * newest) appear only in this count. If it is too small, elements may have been lost. If a
      * document's numbers are corrected, this count confirms the correction or contradicts it.
      */
-    bool known = inspection->places.count == 0 &&
+    bool known = inspection->ranges.count == 0 &&
                  (head->removed > dead || progress->between == 0 || referenced);
     spill_inspection_add(inspection, SPILL_HEAD, 5,
                          "counts %" PRId64 " removed elements where %" PRId64 " are missing%s%s",

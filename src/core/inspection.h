@@ -12,20 +12,20 @@ typedef struct spill_fix {
     int64_t page;
     int64_t incarnation, rev;
     int64_t pages, total, removed; /* the correct values of a head */
-    bool place;                    /* set the document's numbers to [first, end) */
-    int64_t first, end, seen_end;  /* seen_end: the end that the state gave (spill_place_t) */
-    bool indexes;                  /* rebuild the store's indexes instead of counting */
+    bool range;                    /* set the document's numbers to [first, end) */
+    int64_t first, end, seen_end; /* seen_end: the end that the state gave (spill_number_range_t) */
+    bool indexes;                 /* rebuild the store's indexes instead of counting */
 } spill_fix_t;
 
 /*
  * Documents whose states give wrong numbers. The next inspection uses the correct numbers, so that
  * it does not report what only follows from the wrong ones.
  */
-typedef struct spill_places {
-    spill_place_t *at;
+typedef struct spill_number_ranges {
+    spill_number_range_t *at;
     size_t count;
     bool changed; /* during this inspection */
-} spill_places_t;
+} spill_number_ranges_t;
 
 /* The ids of a set's elements that were passed (verify_ids.c): 32 bytes for each. */
 typedef struct spill_passed_id spill_passed_id_t;
@@ -47,7 +47,7 @@ typedef struct spill_inspection {
     spill_fix_t *fixes; /* one for each finding; kind READ: the correct value is not known */
     int64_t fixable;    /* number of findings that repair can correct */
     int64_t indexes;    /* ... of these, findings in the store's own indexes */
-    spill_places_t places;
+    spill_number_ranges_t ranges;
     spill_seqs_t unreadable; /* pages (or SPILL_HEAD) that cannot be read */
     int64_t found;
     spill_passed_ids_t ids;
@@ -64,7 +64,7 @@ typedef struct spill_inspection {
 
 /*
  * Inspect every document of the owner. Records that are SPILL_CORRUPT become findings, not errors.
- * If inspection->places.changed is true afterwards, inspect the owner again.
+ * If inspection->ranges.changed is true afterwards, inspect the owner again.
  */
 spill_code_t spill_inspect_owner(spill_inspection_t *inspection, spill_error_t *error);
 
@@ -149,9 +149,9 @@ typedef struct spill_progress {
 } spill_progress_t;
 
 /* The correct numbers of a document, if its state is wrong; else NULL. */
-const spill_place_t *spill_place_of(const spill_inspection_t *inspection, int64_t page);
+const spill_number_range_t *spill_range_of(const spill_inspection_t *inspection, int64_t page);
 
-void spill_place_add(spill_inspection_t *inspection, const spill_place_t *place);
+void spill_range_add(spill_inspection_t *inspection, const spill_number_range_t *range);
 
 /* Pass a document. Its numbers may show that the numbers of the document before it are wrong. */
 void spill_progress_pass(spill_inspection_t *inspection, int64_t page, const spill_state_t *state,
@@ -161,7 +161,7 @@ void spill_progress_pass(spill_inspection_t *inspection, int64_t page, const spi
  * Pass a document with wrong numbers in its state: report them, and use the correct ones. If
  * another client has corrected the state since, the next inspection reads the corrected one.
  */
-void spill_progress_place(spill_inspection_t *inspection, const spill_place_t *place,
+void spill_progress_range(spill_inspection_t *inspection, const spill_number_range_t *range,
                           const spill_state_t *state, spill_progress_t *progress);
 
 /*

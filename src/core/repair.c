@@ -67,7 +67,7 @@ static spill_code_t apply_fix(const spill_owner_t *owner, const spill_fix_t *fix
     if (fix->kind == SPILL_REQUEST_RECOUNT) {
         request.recount.indexes = fix->indexes;
         request.recount.counts = !fix->indexes;
-        request.recount.place = fix->place;
+        request.recount.range = fix->range;
         request.recount.first = fix->first;
         request.recount.slots = fix->end - fix->first;
         request.recount.end = fix->seen_end;

@@ -77,7 +77,7 @@ static spill_code_t inspect(const spill_owner_t *owner, bool rest, spill_inspect
         SPILL_TRY(spill_inspect_owner(inspection, error));
         if (inspection->found > 0)
             SPILL_TRY(has_changed(owner, inspection, &changed, error));
-        again = !last && (inspection->places.changed || changed);
+        again = !last && (inspection->ranges.changed || changed);
         if (last && changed)
             spill_inspection_keep_repeated(inspection, &before);
     }

@@ -167,9 +167,9 @@ static void check_document(spill_inspection_t *inspection, int64_t page,
                            const spill_response_t *response, spill_progress_t *progress)
 {
     const spill_state_t *state = &response->state;
-    const spill_place_t *place = spill_place_of(inspection, page);
-    if (place) {
-        spill_progress_place(inspection, place, state, progress);
+    const spill_number_range_t *range = spill_range_of(inspection, page);
+    if (range) {
+        spill_progress_range(inspection, range, state, progress);
         return;
     }
     check_bounds(inspection, page, state);
@@ -185,7 +185,7 @@ static spill_code_t read_whole(spill_inspection_t *inspection, int64_t page,
 {
     spill_error_t failure = {.message = ""};
     spill_request_t read = spill_owner_request(inspection->owner, SPILL_REQUEST_READ, page);
-    read.read.want = spill_place_of(inspection, page) ? SPILL_WANT_NONE : SPILL_WANT_FORWARD;
+    read.read.want = spill_range_of(inspection, page) ? SPILL_WANT_NONE : SPILL_WANT_FORWARD;
     read.read.limit = INT64_MAX;
     read.read.want_ops = true;
     read.read.want_top = page == SPILL_HEAD;
@@ -274,9 +274,9 @@ static void from_store(void *context, const spill_store_finding_t *finding)
 {
     spill_inspection_t *inspection = context;
     const spill_fix_t anew = spill_fix_indexes(inspection);
-    if (finding->place)
-        spill_place_add(inspection, finding->place);
-    if (finding->place || spill_seqs_contains(&inspection->unreadable, finding->page))
+    if (finding->range)
+        spill_range_add(inspection, finding->range);
+    if (finding->range || spill_seqs_contains(&inspection->unreadable, finding->page))
         return;
     spill_inspection_add(inspection, finding->page, finding->invariant, "%s", finding->text);
     if (!finding->index)
@@ -468,7 +468,7 @@ spill_code_t spill_inspect_owner(spill_inspection_t *inspection, spill_error_t *
         }
         inspection->elements = progress.live;
         /* A store that has elements under their numbers proves places in another way. */
-        int64_t places = store->ops->check ? 0 : (int64_t)inspection->places.count;
+        int64_t places = store->ops->check ? 0 : (int64_t)inspection->ranges.count;
         if (code == SPILL_OK && inspection->found == places)
             code = spill_progress_removed(inspection, head, &progress, pages_end, &failure);
         if (code == SPILL_OK)

@@ -65,7 +65,7 @@
  *                            elements; a head that keeps the    from the elements; a head: set
  *                            oldest: pages equal                removed, pages and, if it keeps
  *                                                               the oldest, total; rev + 1
- *   ... `place`   any        as `counts`, but as many elements  as well: its numbers become
+ *   ... `range`   any        as `counts`, but as many elements  as well: its numbers become
  *                            as numbers from `first` to `first  [first, first + slots); forget
  *                            + slots` are not deleted; end      deleted numbers outside
  *                            equal; a store that keeps elements
@@ -430,7 +430,7 @@ typedef struct spill_request {
 
         struct {         /* RECOUNT: see the table */
             bool counts; /* sum and top stay */
-            bool place;  /* with `counts` */
+            bool range;  /* with `counts` */
             bool indexes;
             int64_t end; /* the expected end */
             int64_t first, slots;

@@ -33,11 +33,11 @@
 typedef enum spill_catalog { SPILL_CATALOG_DEFINITION, SPILL_CATALOG_IMPORT } spill_catalog_t;
 
 /* The numbers [first, end) that a document must have, according to everything but its own state. */
-typedef struct spill_place {
+typedef struct spill_number_range {
     int64_t page;
     int64_t first, end;
     int64_t seen_end; /* the end by its own state, when the problem was found */
-} spill_place_t;
+} spill_number_range_t;
 
 /* A problem that a store finds in its own records (spill_store_ops.check). */
 typedef struct spill_store_finding {
@@ -45,7 +45,8 @@ typedef struct spill_store_finding {
     int64_t page;
     int invariant;
     bool index; /* in an index, which RECOUNT with `indexes` rebuilds from the records */
-    const spill_place_t *place; /* NULL; or the right numbers, if the document's state is wrong */
+    const spill_number_range_t
+        *range; /* NULL; or the right numbers, if the document's state is wrong */
     const char *text;
 } spill_store_finding_t;
 

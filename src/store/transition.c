@@ -579,7 +579,7 @@ static spill_outcome_t rewrite(const spill_request_t *request, const spill_facts
 }
 
 /* How many elements the document has, given the range of numbers in the request. */
-static int64_t live_in_place(const spill_request_t *request, const spill_state_t *state)
+static int64_t live_in_range(const spill_request_t *request, const spill_state_t *state)
 {
     size_t below = spill_seqs_count_below(&state->deleted, request->recount.first);
     size_t all =
@@ -592,13 +592,13 @@ static spill_outcome_t recount_elements(const spill_request_t *request, const sp
                                         spill_state_t *state)
 {
     bool head = request->page == SPILL_HEAD, newest = keeps_newest(request);
-    int64_t live = request->recount.place ? live_in_place(request, state) : state->live;
-    if (request->recount.place && spill_state_end(state) != request->recount.end)
+    int64_t live = request->recount.range ? live_in_range(request, state) : state->live;
+    if (request->recount.range && spill_state_end(state) != request->recount.end)
         return SPILL_REFUSED_GUARD; /* an append came since */
     if ((head && !newest && state->pages != request->recount.pages) ||
         (facts->measured ? facts->live : state->live) != live)
         return SPILL_REFUSED_GUARD;
-    if (request->recount.place) {
+    if (request->recount.range) {
         state->first = request->recount.first;
         state->live = live;
         spill_seqs_drop_below(&state->deleted, request->recount.first);

@@ -146,7 +146,7 @@ static void store_wrong_first(stage_t *stage, int64_t page, int64_t later)
     must(spill_owner_read_state(&own, page, &state, &error), &error);
     spill_request_t request = spill_owner_request(&own, SPILL_REQUEST_RECOUNT, page);
     request.recount.counts = true;
-    request.recount.place = true;
+    request.recount.range = true;
     request.rev = state.state.rev;
     request.recount.pages = state.state.pages;
     request.recount.total = state.state.total;

@@ -278,7 +278,7 @@ static spill_code_t measure_trim(decision_t *decision, spill_error_t *error)
     return code == SPILL_OK ? code : spill_embedded_place(request, request->page, code, error);
 }
 
-/* RECOUNT with `place`: read the elements in the range that the document gets. */
+/* RECOUNT with `range`: read the elements in the range that the document gets. */
 static spill_code_t read_place(decision_t *decision, spill_run_t *run, spill_error_t *error)
 {
     const spill_request_t *request = decision->request;
@@ -307,7 +307,7 @@ static spill_code_t read_place(decision_t *decision, spill_run_t *run, spill_err
 static spill_code_t read_elements(decision_t *decision, spill_response_t *all, spill_error_t *error)
 {
     const spill_request_t *request = decision->request;
-    if (spill_request_recounts_elements(request) && request->recount.place)
+    if (spill_request_recounts_elements(request) && request->recount.range)
         return read_place(decision, &all->run, error);
     spill_request_t read = spill_request_reading(request);
     read.read.op = NULL;

@@ -52,17 +52,17 @@ void spill_checking_find_in_index(const spill_checking_t *checking, int64_t page
 }
 
 /* Report a state that contradicts all other records. */
-static void find_place(const spill_checking_t *checking, const spill_place_t *place,
-                       const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void report_range(const spill_checking_t *checking, const spill_number_range_t *range,
+                         const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-static void find_place(const spill_checking_t *checking, const spill_place_t *place,
-                       const char *format, ...)
+static void report_range(const spill_checking_t *checking, const spill_number_range_t *range,
+                         const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
     report_finding(checking,
                    (spill_store_finding_t){
-                       .page = place->page, .invariant = SPILL_CHECK_NUMBERED, .place = place},
+                       .page = range->page, .invariant = SPILL_CHECK_NUMBERED, .range = range},
                    format, arguments);
     va_end(arguments);
 }
@@ -257,7 +257,7 @@ static bool find_numbers(spill_checking_t *checking, int64_t page, const spill_s
 {
     bool last = checking->below == INT64_MAX;
     int64_t end = last ? end_of_all(checking) : checking->below;
-    spill_place_t place = {.page = page, .end = end, .seen_end = spill_state_end(state)};
+    spill_number_range_t place = {.page = page, .end = end, .seen_end = spill_state_end(state)};
     int found = 0;
     if (checking->broken || !checking->sure ||
         spill_schema_of(checking->request->definition)->has_referenced_elements ||
@@ -272,9 +272,9 @@ static bool find_numbers(spill_checking_t *checking, int64_t page, const spill_s
         }
     if (found != 1)
         return false;
-    find_place(checking, &place,
-               "its numbers are [%" PRId64 ", %" PRId64 "), not [%" PRId64 ", %" PRId64 ")",
-               place.first, place.end, state->first, spill_state_end(state));
+    report_range(checking, &place,
+                 "its numbers are [%" PRId64 ", %" PRId64 "), not [%" PRId64 ", %" PRId64 ")",
+                 place.first, place.end, state->first, spill_state_end(state));
     checking->below = place.first;
     return true;
 }

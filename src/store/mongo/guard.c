@@ -340,7 +340,7 @@ static bool depends_on_end(const spill_mongo_step_t *step)
         return true;
     switch (step->request->kind) {
     case SPILL_REQUEST_RECOUNT:
-        return step->request->recount.place;
+        return step->request->recount.range;
     case SPILL_REQUEST_TRIM:
         return step->request->change.begins;
     case SPILL_REQUEST_SEAL:
