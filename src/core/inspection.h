@@ -87,8 +87,8 @@ void spill_passed_ids_release(spill_passed_ids_t *ids);
 void spill_inspection_release(spill_inspection_t *inspection);
 
 /*
- * Begin another inspection: keep `owner`, `rest` and the places, clear everything else. *before
- * gets the results of the inspection that ended; the caller releases it.
+ * Begin another inspection: keep `owner`, `rest` and the number ranges, clear everything else.
+ * *before gets the results of the inspection that ended; the caller releases it.
  */
 void spill_inspection_restart(spill_inspection_t *inspection, spill_inspection_t *before);
 

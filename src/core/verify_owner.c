@@ -467,9 +467,9 @@ spill_code_t spill_inspect_owner(spill_inspection_t *inspection, spill_error_t *
             progress.in_head = progress.live - before;
         }
         inspection->elements = progress.live;
-        /* A store that has elements under their numbers proves places in another way. */
-        int64_t places = store->ops->check ? 0 : (int64_t)inspection->ranges.count;
-        if (code == SPILL_OK && inspection->found == places)
+        /* A store that has elements under their numbers proves ranges in another way. */
+        int64_t ranges = store->ops->check ? 0 : (int64_t)inspection->ranges.count;
+        if (code == SPILL_OK && inspection->found == ranges)
             code = spill_progress_removed(inspection, head, &progress, pages_end, &failure);
         if (code == SPILL_OK)
             code = inspect_beyond(inspection, head, &failure);

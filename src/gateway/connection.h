@@ -1,11 +1,20 @@
 /*
- * One client: its socket, its upstream socket, and what is in progress between them. This header
- * has the parts that the files above share:
+ * One client: its socket, its upstream socket, and what is in progress between them.
  *
- *   connection.c  life, the upstream link, replies of the gateway's own
- *   dispatch.c    what becomes of a message that has arrived completely
- *   inbound.c     the client's bytes as messages; long ones are passed on in pieces
- *   serving.c     the events of sockets and loops
+ * The relay's files, in the order to read:
+ *   wire.c            the frames of messages
+ *   stream.c          one TCP connection, with or without TLS (tls.c)
+ *   loop.c            a thread with an event loop; serving.c has the events of its sockets
+ *   target.c          the primary, found again and again by a thread
+ *   link.c            the upstream socket of a client, and the frames of its replies
+ *   connection.c      the life of a client's connection
+ *   inbound.c         the client's bytes as messages; long ones are passed on in pieces
+ *   command_peek.c    the first look at a long message; client_command.c reads a whole one
+ *   classify.c        what becomes of a command: a table of commands
+ *   dispatch.c        answer it, relay it, or hand it to a worker of ../translate
+ *   hello.c           the gateway's answer to hello; own_reply.c makes its error replies
+ *   authentication.c  the name of the client's user
+ *   limits.c          memory and connections, counted; listen_address.c reads addresses
  *
  * At any time, one command of a client is in progress. Its further messages wait.
  *

@@ -1,4 +1,15 @@
-/* The gateway as a whole: what it is asked to do, and its run. */
+/*
+ * The gateway as a whole: what it is asked to do, and its run. It stands between drivers and a
+ * server, which is called upstream here. The folder's files, in the order to read:
+ *
+ *   gateway.c        its parts, its signals and its end
+ *   relay/           sockets, messages, and the relay of bytes (relay/connection.h)
+ *   translate/       commands on collections that have a definition (translate/translate.h)
+ *   gateway_check.c  serve --check: what would be served, and with which rights
+ *   gateway_log.c    the log: lines of JSON; slow.c logs slow commands
+ *   metrics.c        counters, as Prometheus reads them
+ *   activity.c       what the status page shows of late; status_page.c makes the page
+ */
 #ifndef SPILL_GATEWAY_GATEWAY_H
 #define SPILL_GATEWAY_GATEWAY_H
 

@@ -4,6 +4,14 @@
  * after a crash at any point, the same call continues. The recorded place of a pass only saves it
  * visits (migrate_place.h).
  * docs/reference/allowed-writes.md lists what other programs may do meanwhile.
+ *
+ * The folder's files, in the order to read:
+ *   migrate.c         one pass over the arrays, in place
+ *   migrate_pass.c    the owners of a pass, on several threads
+ *   migrate_place.c   where an interrupted pass continues
+ *   migrate_checks.c  what is checked before a migration begins
+ *   planned.c         the planned definition, into which elements are copied later
+ *   staged.c          a migration in two stages; catch_up.c copies what was appended meanwhile
  */
 #ifndef SPILL_TOOLS_MIGRATE_H
 #define SPILL_TOOLS_MIGRATE_H
