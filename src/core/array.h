@@ -6,13 +6,15 @@
  *   array.c          open an array; calls for one owner; checks of arguments
  *   append.c         append, to one owner or to several at once
  *   reading.c        the documents of a read; read.c chooses them
+ *   update.c         update a head's other fields
  *   change.c         edit, remove and trim
  *   walk.c           all elements of an owner, a bounded run at a time
  *   readable.c       the elements of a damaged owner that can be read
+ *   adopt.c          make the unmanaged array of one owner managed
  *   owners.c         all owners; drop a definition
  *   windows.c        the windows of an owner (layout bucket)
  *   bucket.c         append to windows and read them; bucket_change.c edits, removes and trims
- *   verify.c         verify: inspect each owner (verify_owner.c, verify_referenced.c)
+ *   verify.c         verify: inspect each owner (verify_owner.c, verify_referenced.c, verify_ids.c)
  *   inspection.c     the findings of an inspection, and the steps that correct them
  *   repair.c         repair: make these steps, and finish what dead clients left
  */

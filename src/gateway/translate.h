@@ -5,25 +5,30 @@
  * code.
  *
  * In this folder, C is a served collection, F the array's field in its documents, and PAGES the
- * collection of its pages; q and u are the filter and the change of a statement of an update. The
- * files, in the order to read:
- *   served.c             the collections that are served, and their open arrays
- *   translate.c          choose the translation of a command, and reply after a failure
- *   translation.c        one command: its context, calls of upstream, errors
- *   workers.c            the threads that carry out commands (translation_job.c)
- *   statement.c          what a statement does to F; statements.c has all of a command, and the
- * reply first_step.c         the first step of most updates, without a worker translate_update.c
- * update, statement by statement: change_one.c         a statement for one document (change.h);
- * look.c finds the document change_adopted.c     a managed array without pages: the client's own
- * update change_many.c        multi: true translate_modify.c   findAndModify (modify_send.c,
- * modify_reply.c) translate_bulk.c     bulkWrite, as commands of their own translate_delete.c
- * delete; removal.c deletes one owner, ending.c notes that a head ends translate_find.c     find,
- * count and distinct: asked.c reads what was asked, complete.c completes an array from its pages,
- * reply_batch.c and cursors.c make the replies translate_aggregate.c  aggregate (pipeline.c);
- * mention.c finds mentions of F in expressions translate_catalog.c  commands on collections and
- * databases retries.c            the replies to numbered writes managed_owners.c     owners that
- * were managed when they were last seen rights.c             what the client's user may do with
- * heads and pages
+ * collection of its pages; q and u are the filter and the change of a statement of an update.
+ *
+ * The files, in the order to read:
+ *   served.c               the collections that are served, and their open arrays
+ *   translate.c            choose the translation of a command, and reply after a failure
+ *   translation.c          one command: its context, calls of upstream, errors
+ *   workers.c              the threads that carry out commands (translation_job.c)
+ *   statement.c            what a statement does to F; statements.c has all those of a command
+ *   first_step.c           the first step of most updates, without a worker
+ *   translate_update.c     update, statement by statement
+ *   change_one.c           a statement for one document (change.h); look.c finds the document
+ *   change_adopted.c       a managed array without pages: the client's own update
+ *   change_many.c          multi: true
+ *   translate_modify.c     findAndModify (modify_send.c, modify_reply.c)
+ *   translate_bulk.c       bulkWrite, as commands of their own
+ *   translate_delete.c     delete; removal.c deletes one owner, ending.c notes that a head ends
+ *   translate_find.c       find, count and distinct
+ *   asked.c                what a client asked of documents; complete.c completes an array
+ *   reply_batch.c          replies with cursors; cursors.c keeps the gateway's own cursors
+ *   translate_aggregate.c  aggregate (pipeline.c); mention.c finds mentions of F in expressions
+ *   translate_catalog.c    commands on collections and databases
+ *   retries.c              the replies to numbered writes
+ *   managed_owners.c       owners that were managed when they were last seen
+ *   rights.c               what the client's user may do with heads and pages
  */
 #ifndef SPILL_GATEWAY_TRANSLATE_H
 #define SPILL_GATEWAY_TRANSLATE_H

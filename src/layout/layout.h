@@ -5,22 +5,24 @@
  * to add a layout.
  *
  * The folder's files, in the order to read:
- *   owner.c         one owner: make requests, carry them out, pace retries
- *   append.c        what appends of all layouts share
- *   newest.c        keep newest: append and spill
- *   oldest.c        keep oldest: append to the tail, seal it, add a page
- *   capped.c        capped: append
- *   referenced.c    documents of one element: append and trim (referenced.h); referenced_read.c,
- *                   referenced_change.c and referenced_recount.c have the other steps
- *   unique.c        append to an array that keeps each id once (unique.h)
- *   locate.c        which document has an element; counts
- *   change.c        edit and remove, in documents of several elements
- *   trim.c          trim, and retention; trim_bound.c finds where a trim ends
- *   drop.c          drop an owner
- *   repair.c        finish what dead clients left
- *   reshape.c       move elements of a long head to pages; full.c adopts a full document
+ *   owner.c            one owner: make requests, carry them out, pace retries
+ *   append.c           what appends of all layouts share
+ *   newest.c           keep newest: append and spill
+ *   spiller.c          the thread that performs due spills of a server's arrays
+ *   oldest.c           keep oldest: append to the tail, seal it, add a page
+ *   capped.c           capped: append
+ *   referenced.c       documents of one element: append and trim (referenced.h); referenced_read.c,
+ *                      referenced_change.c and referenced_recount.c have the other steps
+ *   unique.c           append to an array that keeps each id once (unique.h)
+ *   locate.c           which document has an element; counts
+ *   change.c           edit and remove, in documents of several elements
+ *   trim.c             trim, and retention; trim_bound.c finds where a trim ends
+ *   drop.c             drop an owner
+ *   head_end.c         a head that ends by another step than a drop
+ *   repair.c           finish what dead clients left
+ *   reshape.c          move elements of a long head to pages; full.c adopts a full document
  *   append_combiner.c  appends of several threads to one owner, as one request
- *   layout.c        the table of layouts
+ *   layout.c           the table of layouts
  */
 #ifndef SPILL_LAYOUT_LAYOUT_H
 #define SPILL_LAYOUT_LAYOUT_H

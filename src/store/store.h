@@ -3,19 +3,22 @@
  * depend on the database.
  *
  * The folder's files, in the order to read:
- *   state.c           a document in memory: elements, operation ids and limits (content.h), state
- *   sum.c, top.c      what a document shows of its elements (summary.h)
- *   request.c         the steps, as plain structs
- *   session_entry.c   what a head has of a session, and what it says about an operation
- *   refusal.c         why an append is refused
- *   transition.c      guard and effect of each step; step_top.c for tops and top-N capped heads
- *   render.c          a document as a document database stores it, and its size
- *   unmanaged.c       arrays that programs without Spillway write
- *   listing.c         lists of owners, windows and pages, read in batches
- *   store.c           calls of a store's table; store_open.c opens a store by its URI
- *   timed.c           steps of threads with a deadline; timed_steps.c, timed_list.c: the kinds
- *   job.c             job checkpoints
- *   raw_reader.h, raw_admin.h   an application's own collections on a server
+ *   state.c             a document in memory: elements, operation ids and limits (content.h), state
+ *   sum.c, top.c        what a document shows of its elements (summary.h)
+ *   request.c           the steps, as plain structs
+ *   session_entry.c     what a head has of a session, and what it says about an operation
+ *   session_document.c  such an entry as a server's head has it
+ *   refusal.c           why an append is refused
+ *   transition.c        guard and effect of each step; step_top.c for tops and top-N capped heads
+ *   render.c            a document as a document database stores it, and its size
+ *   unmanaged.c         arrays that programs without Spillway write
+ *   renumber.c          the update of a program that gives all elements of a head new numbers
+ *   server_code.c       the error codes of servers
+ *   listing.c           lists of owners, windows and pages, read in batches
+ *   store.c             calls of a store's table; store_open.c opens a store by its URI
+ *   timed.c             steps of threads with a deadline; timed_steps.c, timed_list.c: the kinds
+ *   job.c               job checkpoints
+ *   raw_reader.h        an application's own collections on a server; raw_admin.h changes them
  */
 #ifndef SPILL_STORE_STORE_H
 #define SPILL_STORE_STORE_H

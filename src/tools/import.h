@@ -17,9 +17,10 @@
  *   import_documents.c documents of an archive or a server
  *   import_elements.c  the elements of a document that has an array or a map; import_fields.c its
  *                      other fields
+ *   import_export_lines.c  the lines of an export
  *   import_exported.c  heads and pages of an export; import_exported_items.c their elements
  *   import_given.c     the options that must not change between the runs of an import
- *   import_chunk.c     records by owner
+ *   import_chunk.c     records by owner; import_bases.c reads the bases of their operations ahead
  *   import_check.c     an opened input; the check of reference and subset before the first write
  *   import_parser.c    the thread that fills chunks
  *   import_apply.c     the job checkpoint, and the appends of a chunk

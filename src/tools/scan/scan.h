@@ -20,7 +20,9 @@
  *   sprawl.c    groups of collections that have the same shape
  *   result.c    the result; findings.c derives the findings
  *   json.c      the result as JSON (json_paths.c, json_values.c)
- *   plan.c      a plan for the findings (plan_sprawl.c, plan_texts.c)
+ *   repeats.c   values that occur twice in an array
+ *   plan.c      a plan for the findings (plan_import.c, plan_sprawl.c, plan_texts.c); plan_edit.c
+ *               changes one
  */
 #ifndef SPILL_TOOLS_SCAN_SCAN_H
 #define SPILL_TOOLS_SCAN_SCAN_H
