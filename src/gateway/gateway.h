@@ -1,7 +1,8 @@
 /*
  * The gateway as a whole: what it is asked to do, and its run. It stands between drivers and a
- * server, which is called upstream here. The folder's files, in the order to read:
+ * server, which is called upstream here.
  *
+ * The folder's files, in the order to read:
  *   gateway.c        its parts, its signals and its end
  *   relay/           sockets, messages, and the relay of bytes (relay/connection.h)
  *   translate/       commands on collections that have a definition (translate/translate.h)
