@@ -60,7 +60,7 @@ static spill_code_t undo_in_place(spill_cli_migrate_t *run, spill_error_t *error
 }
 
 /* Head and pages have everything, so nothing is compared or dropped. */
-static spill_code_t finish_in_place(const spill_cli_migrate_t *run, spill_error_t *error)
+static spill_code_t finish_in_place(spill_cli_migrate_t *run, spill_error_t *error)
 {
     const migrate_options_t *given = run->invocation->options;
     int64_t owners = 0;

@@ -40,6 +40,30 @@ has err "'nobody'"
 
 # ---- why a watch ended ---------------------------------------------------------------------------
 
+# check_log: the log alone tells what a watch did. Each line has a time and an event. A failure has its
+# reason and, unless the watch ends, the next try.
+check_log() {
+    python3 - <<'END' || fail "the log: $(cat log)"
+import json
+lines = [json.loads(line) for line in open("log")]
+events = [line["event"] for line in lines]
+assert all("$date" in line["time"] for line in lines), lines
+assert events[:2] == ["start", "watch"] and "pass" in events, events
+assert events.count("start") == 1 and [i for i, event in enumerate(events) if event == "end"] == [len(events) - 1]
+start, watch, end = lines[0], lines[1], lines[-1]
+assert start["version"] and start["pid"] > 0 and start["command"][0] == "sweep", start
+assert watch["name"] == "events" and watch["intervalSeconds"] == 1 and watch["giveUpSeconds"] >= 0, watch
+assert end["passes"] == events.count("pass"), end
+for i, line in enumerate(lines):
+    if line["event"] != "failure":
+        continue
+    assert line["code"] and line["message"] and line["inARow"] >= 1, line
+    assert ("nextTry" in line) or lines[i + 1]["event"] == "end", line
+if end["code"] not in ("OK", "CANCELLED"):
+    assert events[-2] == "failure" and lines[-2]["message"] in end["ended"], lines[-2:]
+END
+}
+
 # The driver searches for a server no longer than this.
 db="$db?serverSelectionTimeoutMS=1000"
 
@@ -83,6 +107,7 @@ ends() {
     has last "\"code\" : \"$2\""
     tail -1 notices >last
     has last 'STOPPING=1\nSTATUS='
+    check_log
 }
 
 # health: the answer of /healthz, with its status.
@@ -108,6 +133,7 @@ watch 130
 "$test_server" kill "$server" || fail "the server does not end"
 await "the sweep is unhealthy" is_unhealthy
 comes notices '; again in 1 s'
+comes log '"event" : "failure"'
 kill "$watcher"
 ends "stopped by a signal, and the last pass failed" CANCELLED
 start_server
@@ -125,3 +151,33 @@ with pymongo.MongoClient('$db') as client:
 ends "stopped, because a retry cannot help: " NOT_FOUND
 
 expect 2 sweep "$db" events --watch --give-up 99999999999
+
+# A sweep that could not begin has a log, too.
+expect 0 define "$db" events --preset feed-recent --threshold 4 --page 4 --quiet
+rm -f log
+expect 3 sweep "$db" nobody --log log
+tail -1 log >last
+has last '"event" : "end", "ended" : "there is no definition '
+"$test_server" kill "$server" || fail "the server does not end"
+expect 3 sweep "$db" events --log log --max-lag 5
+tail -1 log >last
+has last 'No suitable servers found'
+start_server
+
+# ---- a log that cannot be written ----------------------------------------------------------------
+
+# The watch reports it once and continues. If there is room again, the log says how much is missing.
+head -c 700 /dev/zero | tr '\0' '\n' >log
+(ulimit -f 1 && exec "$SPILLWAY" sweep "$db" events --watch --interval 1 --log log) >swept 2>messages &
+watcher=$!
+comes messages 'log cannot be written (File too large): the job continues without its log'
+: >swept
+comes swept '"step":"swept"'
+: >log
+comes log '"event" : "gap", "missing" : '
+kill "$watcher"
+wait "$watcher"
+[ $? = 3 ] || fail "a watch without parts of its log did not end with 3: $(cat messages)"
+[ "$(grep -c 'cannot be written' messages)" = 1 ] || fail "it is not said once: $(cat messages)"
+has messages 'log lacks '
+has log '"event" : "end", "ended" : "stopped by a signal"'
