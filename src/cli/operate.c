@@ -379,14 +379,32 @@ static void log_owner(spill_cli_migrate_t *run, const spill_migrated_t *migrated
 static void report_owner(void *context, const spill_migrated_t *migrated)
 {
     spill_cli_migrate_t *run = context;
-    log_owner(run, migrated);
     spill_job_metrics_owner(&run->operate.metrics, migrated);
     run->owners++;
     run->done += migrated->failed ? 0 : 1;
-    if (!migrated->failed)
+    bool is_news =
+        !migrated->failed || spill_cli_skipped_note(&run->skipped, run->name, migrated->owner,
+                                                    migrated->failed->message);
+    if (is_news)
+        log_owner(run, migrated);
+    if (!is_news || !migrated->failed)
         return;
     spill_cli_progress_break(&run->operate.progress);
     fprintf(stderr, "spillway: skipped: %s\n", migrated->failed->message);
+}
+
+static void log_recovered(void *context, const char *name, const spill_value_t *owner)
+{
+    bson_t line = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&line, "name", name);
+    spill_value_append(owner, &line, "owner");
+    spill_cli_operate_log(context, "recovered", &line);
+    bson_destroy(&line);
+}
+
+void spill_cli_migrate_end_pass(spill_cli_migrate_t *run)
+{
+    spill_cli_skipped_end_pass(&run->skipped, log_recovered, &run->operate);
 }
 
 /* ---- passes ---------------------------------------------------------------------------------- */
@@ -639,6 +657,7 @@ spill_exit_t spill_cli_migrate_operate(const spill_invocation_t *invocation,
                    spill_counted_text(run.owners, "owner", "owners").text);
     spill_probe_stop(&run.probe);
     code = spill_cli_operate_end(&run.operate, code, &error);
+    spill_cli_skipped_release(&run.skipped);
     spill_exit_t status = spill_cli_close(NULL, run.store, code, &error);
     report_done(&run, code);
     if (code == SPILL_CANCELLED)

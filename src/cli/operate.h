@@ -9,6 +9,7 @@
 #include "cli/control.h"
 #include "cli/job_log.h"
 #include "cli/process.h"
+#include "cli/skipped_owners.h"
 #include "service/job_metrics.h"
 #include "store/replication.h"
 #include "tools/migrate.h"
@@ -147,6 +148,7 @@ typedef struct spill_cli_migrate {
     int64_t owners;                       /* that were worked on */
     int64_t done;                         /* of these, not skipped */
     int64_t failed;
+    spill_cli_skipped_owners_t skipped;
     bool resumes;    /* a pass may begin where an interrupted one ended */
     bool undoes;     /* owners become unmanaged */
     bool refused;    /* a definition of the plan was skipped */
@@ -177,6 +179,10 @@ spill_code_t spill_cli_migrate_pass(spill_cli_migrate_t *run, spill_cli_pass_fn 
 /* Copy the original's arrays to definition `name`, and print their number. */
 spill_code_t spill_cli_migrate_catch_up(spill_cli_migrate_t *run, const char *original,
                                         const char *name, spill_error_t *error);
+
+/* A pass of a watch ended well: log the owners that the pass before skipped and this one did not.
+ */
+void spill_cli_migrate_end_pass(spill_cli_migrate_t *run);
 
 /* Print what must be done, as text or as JSON. */
 void spill_cli_migrate_print_survey(const spill_cli_migrate_t *run);

@@ -133,9 +133,10 @@ static int64_t passes_of(spill_cli_migrate_t *run)
 
 static void report_good_pass(spill_cli_migrate_t *run)
 {
-    char text[80];
-    snprintf(text, sizeof text, "%" PRId64 " passes ended well, %" PRId64 " owners skipped",
-             passes_of(run), (int64_t)atomic_load(&run->operate.metrics.skipped));
+    char text[160];
+    snprintf(text, sizeof text, "%s ended well, %s skipped",
+             spill_counted_text(passes_of(run), "pass", "passes").text,
+             spill_counted_text((int64_t)run->skipped.count, "owner", "owners").text);
     notify_status("", text);
 }
 
@@ -210,6 +211,8 @@ static spill_code_t sweep_all(spill_cli_migrate_t *run, spill_error_t *error)
         if (code == SPILL_OK && building)
             code = spill_cli_migrate_catch_up(run, definition.name, run->name, error);
         spill_job_metrics_end(&run->operate.metrics, code);
+        if (code == SPILL_OK)
+            spill_cli_migrate_end_pass(run);
         pause_s = next_pause_s(given, code, error, &failed, &good_us);
         if (code == SPILL_OK && pause_s > 0)
             report_good_pass(run);

@@ -124,7 +124,7 @@ END
 is_unhealthy() { health 2>/dev/null | grep -q '^503 the last pass failed: [A-Z]*; the log has the reason'; }
 
 watch 0
-comes notices 'STATUS=1 passes ended well, 0 owners skipped'
+comes notices 'STATUS=1 pass ended well, 0 owners skipped'
 [ "$(health)" = "200 ok" ] || fail "not healthy: $(health)"
 kill "$watcher"
 ends "stopped by a signal" OK
@@ -151,6 +151,39 @@ with pymongo.MongoClient('$db') as client:
 ends "stopped, because a retry cannot help: " NOT_FOUND
 
 expect 2 sweep "$db" events --watch --give-up 99999999999
+
+# ---- owners that are skipped ---------------------------------------------------------------------
+
+# document OPERATION: change the document that a sweep skips.
+document() {
+    "$(python_with_pymongo)" - "$db" "$1" <<'END' || fail "the document is not changed"
+import pymongo, sys
+with pymongo.MongoClient(sys.argv[1]) as client:
+    users = client.get_default_database()["users"]
+    if sys.argv[2] == "break":
+        users.update_one({"_id": "odd"}, {"$set": {"activities": list(range(12)), "overflowPages": "none"}}, upsert=True)
+    else:
+        users.delete_one({"_id": "odd"})
+END
+}
+passes() { [ "$(grep -c '"event" : "pass"' log)" -ge "$1" ]; }
+
+# An owner that each pass skips is reported once, and again only after a pass that did not skip it.
+expect 0 define "$db" events --preset feed-recent --threshold 4 --page 4 --quiet
+document break
+watch 1
+await "three passes" passes 3
+[ "$(grep -c 'spillway: skipped: owner "odd"' messages)" = 1 ] || fail "not once: $(cat messages)"
+[ "$(grep -c '"failed" : "' log)" = 1 ] || fail "not once in the log: $(cat log)"
+[ "$(grep -c '"event" : "pass".*"failed" : 1 }' log)" -ge 3 ] || fail "the passes do not count it: $(cat log)"
+comes notices ' ended well, 1 owner skipped'
+document delete
+comes log '"event" : "recovered", "name" : "events", "owner" : "odd" }'
+document break
+await "another report" eval '[ "$(grep -c "\"failed\" : \"" log)" = 2 ]'
+kill "$watcher"
+ends "stopped by a signal" OK
+document delete
 
 # A sweep that could not begin has a log, too.
 expect 0 define "$db" events --preset feed-recent --threshold 4 --page 4 --quiet
