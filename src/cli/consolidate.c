@@ -231,7 +231,7 @@ static spill_code_t act_on_group(consolidate_run_t *run, const spill_consolidati
     else
         code = spill_consolidate_copy(run->admin, group, &run->options, &result, error);
     spill_cli_progress_break(&run->operate.progress);
-    spill_job_metrics_end(&run->operate.metrics, code);
+    spill_job_metrics_end(&run->operate.metrics, code, error);
     SPILL_TRY(code);
     run->changing = run->changing || result.changing > 0;
     const result_line_t line = {group->into, step_name(given), result};

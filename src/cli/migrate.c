@@ -256,7 +256,7 @@ static spill_code_t work_on_array(spill_cli_migrate_t *run, spill_cli_migrate_fn
         spill_job_metrics_begin(&run->operate.metrics, run->name);
         code = one(run, error);
         if (code != SPILL_OK || one == migrate_one)
-            spill_job_metrics_end(&run->operate.metrics, code);
+            spill_job_metrics_end(&run->operate.metrics, code, error);
         return code;
     }
     if (one == migrate_one)

@@ -158,7 +158,8 @@ static spill_code_t start_control(spill_cli_operate_t *operate,
     operate->control = (spill_cli_control_t){.path = given->control,
                                              .job = operate->invocation->command->name,
                                              .pace = &operate->pace,
-                                             .progress = &operate->progress};
+                                             .progress = &operate->progress,
+                                             .metrics = &operate->metrics};
     return spill_cli_control_start(&operate->control, error);
 }
 

@@ -24,14 +24,14 @@ static const sweep_options_t SWEEP_DEFAULTS = {
     .operate.execute = true, .interval_s = 60, .give_up_s = 900};
 
 /* Wait in small steps, to notice Ctrl-C. False: it came. */
-static bool pause_between(int64_t interval_s)
+static bool pause_between(spill_cli_migrate_t *run, int64_t interval_s)
 {
     const struct timespec step = {.tv_nsec = 200 * 1000 * 1000};
-    for (int64_t i = 0; i < interval_s * 5; i++) {
-        if (spill_cli_interrupted())
-            return false;
+    spill_job_metrics_next(&run->operate.metrics,
+                           spill_clock_now_us(NULL) + interval_s * 1000 * 1000);
+    for (int64_t i = 0; i < interval_s * 5 && !spill_cli_interrupted(); i++)
         nanosleep(&step, NULL);
-    }
+    spill_job_metrics_next(&run->operate.metrics, 0);
     return !spill_cli_interrupted();
 }
 
@@ -210,7 +210,7 @@ static spill_code_t sweep_all(spill_cli_migrate_t *run, spill_error_t *error)
             code = spill_cli_migrate_pass(run, spill_migrate, "swept", error);
         if (code == SPILL_OK && building)
             code = spill_cli_migrate_catch_up(run, definition.name, run->name, error);
-        spill_job_metrics_end(&run->operate.metrics, code);
+        spill_job_metrics_end(&run->operate.metrics, code, error);
         if (code == SPILL_OK)
             spill_cli_migrate_end_pass(run);
         pause_s = next_pause_s(given, code, error, &failed, &good_us);
@@ -218,7 +218,7 @@ static spill_code_t sweep_all(spill_cli_migrate_t *run, spill_error_t *error)
             report_good_pass(run);
         else if (code != SPILL_OK && code != SPILL_CANCELLED)
             report_failure(run, error, pause_s);
-        if (pause_s > 0 && !pause_between(pause_s))
+        if (pause_s > 0 && !pause_between(run, pause_s))
             pause_s = 0;
     }
     run->definition = NULL;

@@ -73,7 +73,8 @@ watch() {
     wanted=$1
     shift
     rm -f log notices
-    python3 - "$SPILLWAY" sweep "$db" events --watch --interval 1 --log log --metrics 0 "$@" \
+    python3 - "$SPILLWAY" sweep "$db" events --watch --interval 1 --log log --metrics 0 \
+        --control control.sock "$@" \
         >swept 2>messages <<'END' &
 import os, signal, socket, subprocess, sys, threading
 manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -121,11 +122,17 @@ except urllib.error.HTTPError as error:
 print(answer.getcode(), answer.read().decode())
 END
 }
+# shows TEXT: the status that a watch's socket shows has the text.
+shows() {
+    "$SPILLWAY" control control.sock status >shown 2>&1 && grep -q -- "$1" shown
+}
 is_unhealthy() { health 2>/dev/null | grep -q '^503 the last pass failed: [A-Z]*; the log has the reason'; }
 
 watch 0
 comes notices 'STATUS=1 pass ended well, 0 owners skipped'
 [ "$(health)" = "200 ok" ] || fail "not healthy: $(health)"
+await "control shows the next pass" shows '^next pass    20'
+grep -q '^last error' shown && fail "control shows an error: $(cat shown)"
 kill "$watcher"
 ends "stopped by a signal" OK
 
@@ -133,6 +140,13 @@ watch 130
 "$test_server" kill "$server" || fail "the server does not end"
 await "the sweep is unhealthy" is_unhealthy
 comes notices '; again in 1 s'
+await "control shows the failure" shows '^last error   20.*No suitable servers found'
+await "control shows the next pass" shows '^next pass    20'
+has shown ' in a row'
+grep -q '^passes  *[1-9][0-9]* ended well, [1-9][0-9]* failed' shown || fail "$(cat shown)"
+expect 0 control control.sock status --json
+has out '"failuresInARow":'
+has out '"lastErrorTime":{ '
 comes log '"event" : "failure"'
 kill "$watcher"
 ends "stopped by a signal, and the last pass failed" CANCELLED
@@ -180,7 +194,8 @@ comes notices ' ended well, 1 owner skipped'
 document delete
 comes log '"event" : "recovered", "name" : "events", "owner" : "odd" }'
 document break
-await "another report" eval '[ "$(grep -c "\"failed\" : \"" log)" = 2 ]'
+is_reported_again() { [ "$(grep -c '"failed" : "' log)" = 2 ]; }
+await "another report" is_reported_again
 kill "$watcher"
 ends "stopped by a signal" OK
 document delete
