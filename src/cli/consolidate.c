@@ -1,5 +1,6 @@
 /* consolidate: merge many collections of one shape into one. */
 #include "cli/operate.h"
+#include "cli/server_away.h"
 
 #include "tools/consolidate/consolidate.h"
 #include "util/error.h"
@@ -293,6 +294,8 @@ static spill_exit_t run_consolidate(const spill_invocation_t *invocation)
         refused = spill_cli_operate_threads(invocation, &given->operate, &run.options.threads);
     if (refused != SPILL_EXIT_DONE)
         return refused;
+    if (given->cut_over || given->finish || given->undo)
+        spill_cli_keep_waiting(); /* a collection that is aside gets its name back */
     run.options.passes = given->passes;
     run.options.views = given->views;
     run.options.pause_s = given->max_pause;

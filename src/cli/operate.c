@@ -2,6 +2,8 @@
 #include "cli/operate.h"
 
 #include "cli/process.h"
+#include "cli/server_away.h"
+#include "service/service_manager.h"
 #include "store/raw_reader.h"
 #include "store/store.h"
 #include "tools/staged.h"
@@ -140,6 +142,19 @@ static void log_end(spill_cli_operate_t *operate, spill_code_t code, const spill
     bson_destroy(&fields);
 }
 
+/* The process ends while a server is away (server_away.h). */
+static void log_last(void *context, const char *reason)
+{
+    spill_cli_operate_t *operate = context;
+    bson_strncpy(operate->ended, reason, sizeof operate->ended);
+    log_end(operate, SPILL_CANCELLED, NULL);
+    if (operate->control.started)
+        unlink(operate->control.path);
+    char *status = bson_strdup_printf("STOPPING=1\nSTATUS=%s", reason);
+    spill_service_manager_notify(status);
+    bson_free(status);
+}
+
 /* ---- start and end --------------------------------------------------------------------------- */
 
 /* Settings that may change exist only if something can change them. */
@@ -200,6 +215,7 @@ spill_code_t spill_cli_operate_start(spill_cli_operate_t *operate,
     throttle->context = operate;
     SPILL_TRY(spill_cli_job_log_open(&operate->log, given->execute ? given->log : NULL, error));
     log_start(operate);
+    spill_cli_before_end(log_last, operate);
     SPILL_TRY(reach_store(operate, error));
     if (!given->execute)
         return SPILL_OK;
@@ -226,6 +242,7 @@ spill_code_t spill_cli_operate_end(spill_cli_operate_t *operate, spill_code_t co
                                    spill_error_t *error)
 {
     spill_error_t closing;
+    spill_cli_before_end(NULL, NULL);
     spill_cli_control_stop(&operate->control);
     spill_http_stop(operate->metrics_server);
     operate->metrics_server = NULL;
