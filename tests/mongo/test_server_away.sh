@@ -101,3 +101,25 @@ wait "$job" || fail "a watch with its server did not end well: $(cat messages)"
 has messages 'stopped by a signal'
 grep -q 'without waiting' messages && fail "the server was there: $(cat messages)"
 expect 0 verify "$db"
+
+# ---- the gateway ---------------------------------------------------------------------------------
+
+# It first lets commands end, and then does not wait for the server. A log that is lost does not end it.
+"$SPILLWAY" serve "$db" --listen 127.0.0.1:0 >gateway.out 2>gateway.log &
+job=$!
+comes gateway.log '"start"'
+"$test_server" kill "$server" || fail "the server does not end"
+sleep 2 # it searches for a primary
+kill "$job"
+wait "$job" || fail "the gateway did not end well without its server: $(cat gateway.log)"
+tail -1 gateway.log >last
+has last '"event" : "end"'
+start_server
+if [ -e /dev/full ]; then
+    "$SPILLWAY" serve "$db" --listen 127.0.0.1:0 >gateway.out 2>/dev/full &
+    job=$!
+    comes gateway.out 'listening on'
+    kill "$job"
+    wait "$job"
+    [ $? = 3 ] || fail "a gateway without its log did not end with 3"
+fi
