@@ -158,7 +158,8 @@ static void print_kinds(const spill_command_t *command)
         putchar(last);
 }
 
-static void print_bash(void)
+/* The functions that say what the tables say. */
+static void print_bash_tables(void)
 {
     const spill_command_t *command;
     size_t group = 0, at = 0;
@@ -182,8 +183,13 @@ static void print_bash(void)
     puts("    esac\n}\n\n_spillway_list() { # KIND\n    case $1 in");
     for (size_t i = 0; i < KIND_COUNT; i++)
         printf("    %c) echo '%s' ;;\n", KINDS[i].kind, KINDS[i].values);
-    puts("    esac\n}\n\n"
-         "_spillway_names() { # STORE\n"
+    puts("    esac\n}\n");
+}
+
+static void print_bash(void)
+{
+    print_bash_tables();
+    puts("_spillway_names() { # STORE\n"
          "    spillway define \"$1\" --color=never 2>/dev/null | cut -d: -f1\n"
          "}\n\n"
          "# Is the value of this option the next word?\n"

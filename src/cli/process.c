@@ -2,7 +2,6 @@
 #include "cli/process.h"
 
 #include "cli/command.h"
-#include "cli/server_away.h"
 #include "store/store.h"
 #include "util/error.h"
 
@@ -73,26 +72,31 @@ static void on_interrupt(int signal_number)
     errno = problem;
 }
 
-void spill_cli_await_interrupt(void)
-{
-    while (sem_wait(&interrupts) != 0)
-        continue; /* EINTR */
-}
-
-static void prepare_interrupts(void)
+static void init_interrupts(void)
 {
     sem_init(&interrupts, 0, 0);
 }
 
-atomic_bool *spill_cli_catch_interrupts(void)
+static void prepare_interrupts(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, prepare_interrupts);
+    pthread_once(&once, init_interrupts);
+}
+
+void spill_cli_await_interrupt(void)
+{
+    prepare_interrupts();
+    while (sem_wait(&interrupts) != 0)
+        continue; /* EINTR */
+}
+
+atomic_bool *spill_cli_catch_interrupts(void)
+{
+    prepare_interrupts();
     struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    spill_cli_watch_servers();
     return &interrupted;
 }
 

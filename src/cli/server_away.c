@@ -7,6 +7,7 @@
 #include "util/clock.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,7 +22,7 @@ enum {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the following */
 static char *servers[SERVERS_MAX];
 static size_t server_count;
-static bool catches, watches;
+static bool watches;
 static spill_cli_last_fn last_call;
 static void *last_context;
 
@@ -70,16 +71,22 @@ static void *watch(void *unused)
     return unused;
 }
 
-/* Start the thread when there are a server and a signal to catch. Without a thread, the program
- * ends later. */
-static void start_if_due(void)
+/*
+ * Start the thread once, with all signals blocked: they are for the others. If it cannot be
+ * started, the program ends later.
+ */
+static void start_thread(void)
 {
     pthread_t thread;
-    if (watches || !catches || server_count == 0)
+    sigset_t all, before;
+    if (watches)
         return;
     watches = true;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     if (pthread_create(&thread, NULL, watch, NULL) == 0)
         pthread_detach(thread);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 void spill_cli_note_server(const char *uri)
@@ -92,15 +99,7 @@ void spill_cli_note_server(const char *uri)
         is_known = is_known || strcmp(servers[i], uri) == 0;
     if (!is_known)
         servers[server_count++] = bson_strdup(uri);
-    start_if_due();
-    pthread_mutex_unlock(&lock);
-}
-
-void spill_cli_watch_servers(void)
-{
-    pthread_mutex_lock(&lock);
-    catches = true;
-    start_if_due();
+    start_thread();
     pthread_mutex_unlock(&lock);
 }
 

@@ -10,11 +10,9 @@
 #ifndef SPILL_CLI_SERVER_AWAY_H
 #define SPILL_CLI_SERVER_AWAY_H
 
-/* Note a server that the command uses. Text that is not a server's URI is ignored. */
+/* Note a server that the command uses, and start the thread. A text that is no server's URI: no
+ * effect. */
 void spill_cli_note_server(const char *uri);
-
-/* A signal is caught from now on, so a thread must watch for it. */
-void spill_cli_watch_servers(void);
 
 /*
  * Call `last` before the process is ended for this reason; NULL: call nothing. Returns after a call

@@ -21,7 +21,7 @@ sed -e "s/localhost:27017/${BASH_REMATCH[1]}/g" -e "s/\bshop\b/${BASH_REMATCH[2]
 
 # save NAME: the indented block that follows the line which says to save it under this name.
 save() {
-    awk -v name="\`$1\`:" '
+    awk -v name="**$1**:" '
         index($0, "ave th") && index($0, name) { begins = 1; next }
         begins && /^    / { inside = 1; print substr($0, 5); next }
         inside && !/^$/ { exit }
