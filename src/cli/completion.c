@@ -67,14 +67,23 @@ static void values_of(const shown_option_t *option, char values[256])
 static bool takes_file(const shown_option_t *option)
 {
     const char *argument = option->argument;
-    return argument && (strcmp(argument, "FILE") == 0 || strcmp(argument, "FOLDER") == 0);
+    return argument && (strcmp(argument, "FILE") == 0 || strcmp(argument, "FOLDER") == 0 ||
+                        strcmp(option->name, "control") == 0);
 }
 
 /*
  * The next argument of a command, from a text such as "STORE NAME [OWNER]": 'f' for a file, a
- * folder or a store; 'n' for the name of a definition; 's' for a shell; '-' for anything else. 0:
- * there is none.
+ * folder or a store; 'n' for the name of a definition; a capital for one of a list (KINDS); '-' for
+ * anything else. 0: there is none.
  */
+static const struct {
+    char kind;
+    const char *argument, *what, *values;
+} KINDS[] = {{'S', "bash", "shell", "bash zsh fish"},
+             {'C', "COMMAND", "command", "status rate threads max-latency pause resume"}};
+
+enum { KIND_COUNT = sizeof KINDS / sizeof *KINDS };
+
 static char next_argument(const char **text)
 {
     char word[64];
@@ -86,11 +95,14 @@ static char next_argument(const char **text)
     *text += length;
     word[strcspn(word, ".|")] = '\0';
     static const char *const files[] = {"STORE", "FILE",   "PLAN",   "FOLDER", "BACKUP",
-                                        "SCAN",  "SOURCE", "SOCKET", "URI"};
+                                        "SCAN",  "SOURCE", "SOCKET", "URI",    "PATH"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         if (strcmp(word, files[i]) == 0)
             return 'f';
-    return (char)(strcmp(word, "NAME") == 0 ? 'n' : strcmp(word, "bash") == 0 ? 's' : '-');
+    for (size_t i = 0; i < KIND_COUNT; i++)
+        if (strcmp(word, KINDS[i].argument) == 0)
+            return KINDS[i].kind;
+    return (char)(strcmp(word, "NAME") == 0 ? 'n' : '-');
 }
 
 /* A text within single quotes of a shell; `special` characters get a backslash in front. */
@@ -146,7 +158,8 @@ static void print_kinds(const spill_command_t *command)
         putchar(last);
 }
 
-static void print_bash(void)
+/* The functions that say what the tables say. */
+static void print_bash_tables(void)
 {
     const spill_command_t *command;
     size_t group = 0, at = 0;
@@ -167,9 +180,21 @@ static void print_bash(void)
         print_kinds(command);
         puts("' ;;");
     }
-    puts("    esac\n}\n\n"
-         "_spillway_names() { # STORE\n"
+    puts("    esac\n}\n\n_spillway_list() { # KIND\n    case $1 in");
+    for (size_t i = 0; i < KIND_COUNT; i++)
+        printf("    %c) echo '%s' ;;\n", KINDS[i].kind, KINDS[i].values);
+    puts("    esac\n}\n");
+}
+
+static void print_bash(void)
+{
+    print_bash_tables();
+    puts("_spillway_names() { # STORE\n"
          "    spillway define \"$1\" --color=never 2>/dev/null | cut -d: -f1\n"
+         "}\n\n"
+         "# Is the value of this option the next word?\n"
+         "_spillway_takes_value() { # COMMAND OPTION\n"
+         "    [[ $2 == -o || ($2 == --* && \" $(_spillway_options \"$1\") \" == *\" $2= \"*) ]]\n"
          "}\n\n"
          "_spillway() {\n"
          "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}\n"
@@ -185,9 +210,12 @@ static void print_bash(void)
          "        return\n"
          "    fi\n"
          "    # --option=value comes as three words, since = breaks words.\n"
-         "    if [ \"$word\" = = ] || [ \"$before\" = = ]; then\n"
-         "        i=$((COMP_CWORD - 2))\n"
-         "        [ \"$word\" = = ] && i=$((COMP_CWORD - 1)) && word=\n"
+         "    i=$((COMP_CWORD - 1))\n"
+         "    [ \"$before\" = = ] && i=$((COMP_CWORD - 2))\n"
+         "    if [ \"$word\" = = ] || [ \"$before\" = = ] ||\n"
+         "        _spillway_takes_value \"$command\" \"$before\"; then\n"
+         "        [ \"$word\" = = ] && word=\n"
+         "        compopt -o filenames 2>/dev/null\n"
          "        mapfile -t COMPREPLY < <(compgen -W \"$(\n"
          "            _spillway_values \"$command\" \"${COMP_WORDS[i]}\" \"$word\")\" -- "
          "\"$word\")\n"
@@ -204,7 +232,7 @@ static void print_bash(void)
          "    read -ra words <<<\"${COMP_LINE:0:COMP_POINT}x\"\n"
          "    for ((i = 2; i < ${#words[@]} - 1; i++)); do\n"
          "        case ${words[i]} in\n"
-         "        -?*) ;;\n"
+         "        -?*) _spillway_takes_value \"$command\" \"${words[i]}\" && i=$((i + 1)) ;;\n"
          "        *)\n"
          "            position=$((position + 1))\n"
          "            [ \"$position\" = 1 ] && store=${words[i]}\n"
@@ -219,7 +247,10 @@ static void print_bash(void)
          "        ;;\n"
          "    n) mapfile -t COMPREPLY < <(compgen -W \"$(_spillway_names \"$store\")\" -- "
          "\"$word\") ;;\n"
-         "    s) mapfile -t COMPREPLY < <(compgen -W 'bash zsh fish' -- \"$word\") ;;\n"
+         "    [A-Z])\n"
+         "        mapfile -t COMPREPLY < <(\n"
+         "            compgen -W \"$(_spillway_list \"${kinds:position:1}\")\" -- \"$word\")\n"
+         "        ;;\n"
          "    esac\n"
          "}\n\n"
          "complete -F _spillway spillway");
@@ -255,10 +286,8 @@ static void print_zsh_command(const spill_command_t *command)
     static const struct {
         char kind;
         const char *action;
-    } actions[] = {{'f', "file or store:_files"},
-                   {'n', "definition:_spillway_names"},
-                   {'s', "shell:(bash zsh fish)"},
-                   {'-', "argument:"}};
+    } actions[] = {
+        {'f', "file or store:_files"}, {'n', "definition:_spillway_names"}, {'-', "argument:"}};
     const char *text = command->arguments;
     shown_option_t option;
     size_t at = 0;
@@ -274,6 +303,9 @@ static void print_zsh_command(const spill_command_t *command)
                 printf("        '*:%s' \\\n", actions[i].action);
             else if (actions[i].kind == kind)
                 printf("        '%d:%s' \\\n", place, actions[i].action);
+        for (size_t i = 0; i < KIND_COUNT; i++)
+            if (KINDS[i].kind == kind)
+                printf("        '%d:%s:(%s)' \\\n", place, KINDS[i].what, KINDS[i].values);
     }
     puts("        '--help[Show the options and examples]' ;;");
 }
@@ -286,7 +318,8 @@ static void print_zsh(void)
          "# zsh completion for spillway, made by `spillway completion zsh`.\n\n"
          "_spillway_names() {\n"
          "    local -a names\n"
-         "    names=(${(f)\"$(spillway define \"${words[2]}\" --color=never 2>/dev/null |\n"
+         "    # _arguments sets line to the words that are neither options nor their values.\n"
+         "    names=(${(f)\"$(spillway define \"${(Q)line[1]}\" --color=never 2>/dev/null |\n"
          "        cut -d: -f1)\"})\n"
          "    compadd -a names\n"
          "}\n\n"
@@ -347,6 +380,30 @@ static void print_fish_option(const spill_command_t *command, const shown_option
     puts("'");
 }
 
+static const char *values_of_kind(char kind)
+{
+    for (size_t i = 0; i < KIND_COUNT; i++)
+        if (KINDS[i].kind == kind)
+            return KINDS[i].values;
+    return "";
+}
+
+/* COMMAND:--OPTION for each option whose value may be the next word. */
+static void print_fish_valued(void)
+{
+    const spill_command_t *command;
+    size_t group = 0, next = 0;
+    printf("set -g __spillway_valued");
+    while ((command = spill_command_next(&group, &next)) != NULL) {
+        shown_option_t option;
+        size_t at = 0;
+        while (next_option(command, &at, &option))
+            if (option.argument && !option.optional)
+                printf(" %s:--%s", command->name, option.name);
+    }
+    puts("\n");
+}
+
 static void print_fish_command(const spill_command_t *command)
 {
     const char *text = command->arguments;
@@ -364,7 +421,7 @@ static void print_fish_command(const spill_command_t *command)
             printf("complete -c spillway -n '__spillway_at %s %d' -F\n", command->name, place);
         else if (kind != '-')
             printf("complete -c spillway -n '__spillway_at %s %d' -a '%s'\n", command->name, place,
-                   kind == 'n' ? "(__spillway_names)" : "bash zsh fish");
+                   kind == 'n' ? "(__spillway_names)" : values_of_kind(kind));
     }
 }
 
@@ -373,8 +430,20 @@ static void print_fish(void)
     const spill_command_t *command;
     size_t group = 0, at = 0;
     puts("# fish completion for spillway, made by `spillway completion fish`.\n\n"
+         "# The words before the cursor that are neither options nor their values.\n"
          "function __spillway_words\n"
-         "    commandline -opc | string match -v -r -- '^-.'\n"
+         "    set -l tokens (commandline -opc)\n"
+         "    set -l skip 0\n"
+         "    for token in $tokens\n"
+         "        if test $skip = 1\n"
+         "            set skip 0\n"
+         "        else if not string match -q -r -- '^-.' $token\n"
+         "            echo $token\n"
+         "        else if contains -- $token -o; or contains -- \"$tokens[2]:$token\" "
+         "$__spillway_valued\n"
+         "            set skip 1\n"
+         "        end\n"
+         "    end\n"
          "end\n\n"
          "function __spillway_none\n"
          "    test (count (__spillway_words)) -eq 1\n"
@@ -394,6 +463,7 @@ static void print_fish(void)
          "complete -c spillway -l help -s h -d 'Show the options and examples'\n"
          "complete -c spillway -n __spillway_none -l version -s V -d 'Show the version'\n"
          "complete -c spillway -n __spillway_none -a help -d 'Show the commands'");
+    print_fish_valued();
     while ((command = spill_command_next(&group, &at)) != NULL)
         print_fish_command(command);
 }

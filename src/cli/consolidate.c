@@ -1,5 +1,6 @@
 /* consolidate: merge many collections of one shape into one. */
 #include "cli/operate.h"
+#include "cli/server_away.h"
 
 #include "tools/consolidate/consolidate.h"
 #include "util/error.h"
@@ -79,7 +80,7 @@ static void log_moved(void *context, const spill_consolidate_moved_t *moved)
     BSON_APPEND_INT64(&line, "deleted", moved->deleted);
     if (moved->compared)
         BSON_APPEND_DOUBLE(&line, "estimatedPauseSeconds", (double)moved->pause_us / 1e6);
-    spill_cli_operate_log(&run->operate, &line);
+    spill_cli_operate_log(&run->operate, "collection", &line);
     bson_destroy(&line);
 }
 
@@ -96,7 +97,7 @@ static void report_opened(void *context, const spill_consolidate_opened_t *opene
     spill_cli_progress_break(&run->operate.progress);
     spill_cli_print_result_document(run->invocation, &line);
     fflush(stdout);
-    spill_cli_operate_log(&run->operate, &line);
+    spill_cli_operate_log(&run->operate, "open", &line);
     bson_destroy(&line);
 }
 
@@ -231,11 +232,11 @@ static spill_code_t act_on_group(consolidate_run_t *run, const spill_consolidati
     else
         code = spill_consolidate_copy(run->admin, group, &run->options, &result, error);
     spill_cli_progress_break(&run->operate.progress);
-    spill_job_metrics_end(&run->operate.metrics, code);
+    spill_job_metrics_end(&run->operate.metrics, code, error);
     SPILL_TRY(code);
     run->changing = run->changing || result.changing > 0;
     const result_line_t line = {group->into, step_name(given), result};
-    spill_cli_print_result(run->invocation, &result_record, &line);
+    spill_cli_operate_print(&run->operate, &result_record, &line);
     if (result.changing > 0 && !run->invocation->quiet)
         fprintf(stderr,
                 "%zu of %zu collections had changed in the last pass: run the same command to "
@@ -249,8 +250,8 @@ static spill_code_t work_on_groups(consolidate_run_t *run, spill_error_t *error)
     const consolidate_options_t *given = run->invocation->options;
     char uri[SPILL_CLI_URI];
     size_t matched = 0;
-    SPILL_TRY(spill_consolidations_read(run->invocation->arguments[1], &run->plan, error));
     SPILL_TRY(spill_cli_store_uri(run->invocation->arguments[0], uri, error));
+    SPILL_TRY(spill_consolidations_read(run->invocation->arguments[1], &run->plan, error));
     SPILL_TRY(spill_raw_admin_open(uri, &run->admin, error));
     for (size_t i = 0; i < run->plan.count; i++) {
         const spill_consolidation_t *group = &run->plan.items[i];
@@ -287,16 +288,14 @@ static spill_exit_t run_consolidate(const spill_invocation_t *invocation)
 {
     const consolidate_options_t *given = invocation->options;
     consolidate_run_t run = {.invocation = invocation};
-    spill_error_t error, closing;
+    spill_error_t error;
     spill_exit_t refused = check_options(invocation);
     if (refused == SPILL_EXIT_DONE)
         refused = spill_cli_operate_threads(invocation, &given->operate, &run.options.threads);
     if (refused != SPILL_EXIT_DONE)
         return refused;
-    char uri[SPILL_CLI_URI];
-    if (spill_cli_store_uri(invocation->arguments[0], uri, &error) == SPILL_OK &&
-        spill_cli_reach_server(uri, NULL, &error) != SPILL_OK)
-        return spill_cli_fail(&error);
+    if (given->cut_over || given->finish || given->undo)
+        spill_cli_keep_waiting(); /* a collection that is aside gets its name back */
     run.options.passes = given->passes;
     run.options.views = given->views;
     run.options.pause_s = given->max_pause;
@@ -313,10 +312,7 @@ static spill_exit_t run_consolidate(const spill_invocation_t *invocation)
                    spill_counted_text(run.moved, "collection", "collections").text);
     spill_raw_admin_close(run.admin);
     spill_consolidations_release(&run.plan);
-    if (spill_cli_operate_end(&run.operate, &closing) != SPILL_OK && code == SPILL_OK) {
-        code = closing.code;
-        error = closing;
-    }
+    code = spill_cli_operate_end(&run.operate, code, &error);
     if (code == SPILL_OK)
         code = spill_cli_flush(&error);
     if (code != SPILL_OK) {

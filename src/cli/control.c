@@ -5,6 +5,7 @@
 #include "tools/parallel.h"
 #include "util/error.h"
 #include "util/file.h"
+#include "util/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,13 +22,16 @@
  */
 enum { LINE_SIZE = 128, CLIENT_MS = 2000 };
 
+/* An answer has two texts at most, the progress and an error; a byte may become six in JSON. */
+enum { ANSWER_SIZE = 8192 };
+
 #define TEXT_OF_TOKEN(token) #token
 #define TEXT_OF(macro) TEXT_OF_TOKEN(macro)
 #define THREADS_MAX TEXT_OF(SPILL_PARALLEL_MAX)
 
 /* ---- the answer ------------------------------------------------------------------------------ */
 
-/* The settings of a job, and its progress. */
+/* The settings of a job, its progress and its failures. */
 typedef struct answer {
     const char *job;
     int64_t pid;
@@ -35,7 +39,9 @@ typedef struct answer {
     int64_t rate, threads, max_latency_ms;
     double seconds;
     char progress[SPILL_CLI_PROGRESS_TEXT];
-    const char *failed; /* the command was wrong; or NULL */
+    spill_job_failures_t passed;
+    int64_t failed_ms, next_ms; /* since 1970; SPILL_DATE_UNKNOWN: never */
+    const char *failed;         /* the command was wrong; or NULL */
 } answer_t;
 
 #define ANSWER(type, member, name, ...) SPILL_FIELD(type, answer_t, member, name, __VA_ARGS__)
@@ -48,6 +54,14 @@ static const spill_field_t answer_fields[] = {
     ANSWER(INT64, max_latency_ms, "maxLatencyMs", .flags = 0),
     ANSWER(DOUBLE, seconds, "seconds", .digits = 6),
     ANSWER(CHARS, progress, "progress", .flags = SPILL_FIELD_REPAIRED),
+    ANSWER(CHARS, passed.definition, "definition", .flags = SPILL_FIELD_OPTIONAL),
+    ANSWER(INT64, passed.passes, "passes", .flags = SPILL_FIELD_OPTIONAL),
+    ANSWER(INT64, passed.failures, "failures", .flags = SPILL_FIELD_OPTIONAL),
+    ANSWER(INT64, passed.in_a_row, "failuresInARow", .flags = SPILL_FIELD_OPTIONAL),
+    ANSWER(CHARS, passed.message, "lastError",
+           .flags = SPILL_FIELD_OPTIONAL | SPILL_FIELD_REPAIRED),
+    ANSWER(DATE, failed_ms, "lastErrorTime", .flags = SPILL_FIELD_OPTIONAL),
+    ANSWER(DATE, next_ms, "nextPass", .flags = SPILL_FIELD_OPTIONAL),
     ANSWER(TEXT, failed, "failed", .flags = SPILL_FIELD_SPARSE)};
 static const spill_record_t answer_record = SPILL_RECORD("answer", answer_t, answer_fields);
 
@@ -83,6 +97,11 @@ static const char *obey(spill_job_pace_t *pace, const char *command, const char 
     return "give status, rate N, threads N, max-latency MS, pause or resume";
 }
 
+static int64_t date_of(int64_t us)
+{
+    return us > 0 ? us / 1000 : SPILL_DATE_UNKNOWN;
+}
+
 static void send_answer(const spill_cli_control_t *control, int client, const char *failed)
 {
     SPILL_SCOPED(spill_text_release) spill_text_t text = {0};
@@ -95,6 +114,9 @@ static void send_answer(const spill_cli_control_t *control, int client, const ch
                        .seconds = spill_cli_progress_seconds(control->progress),
                        .failed = failed};
     spill_cli_progress_text(control->progress, answer.progress);
+    spill_job_metrics_failures(control->metrics, &answer.passed);
+    answer.failed_ms = date_of(answer.passed.failed_us);
+    answer.next_ms = date_of(answer.passed.next_us);
     if (spill_text_open(&text, NULL) != SPILL_OK)
         return;
     spill_record_print(&answer_record, &answer, false, text.to);
@@ -256,8 +278,26 @@ void spill_cli_control_stop(spill_cli_control_t *control)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
+/* The passes, and why the last one that failed did. */
+static void print_passes(const answer_t *answer)
+{
+    const spill_job_failures_t *passed = &answer->passed;
+    printf("passes       %" PRId64 " ended well, %" PRId64 " failed\n", passed->passes,
+           passed->failures);
+    if (passed->in_a_row > 0)
+        printf("failing      %s in a row\n",
+               spill_counted_text(passed->in_a_row, "pass", "passes").text);
+    if (answer->failed_ms != SPILL_DATE_UNKNOWN)
+        spill_cli_print("last error   %s  %s\n", spill_time_text(answer->failed_ms).text,
+                        passed->message);
+    if (answer->next_ms != SPILL_DATE_UNKNOWN)
+        printf("next pass    %s\n", spill_time_text(answer->next_ms).text);
+}
+
 static void print_answer(const answer_t *answer)
 {
+    if (answer->passed.definition[0] != '\0')
+        spill_cli_print("%s: ", answer->passed.definition);
     spill_cli_print("%s, process %" PRId64 ", %s for %.0f s\n", answer->job, answer->pid,
                     answer->paused ? "paused; it has run" : "running", answer->seconds);
     printf("rate         ");
@@ -266,6 +306,7 @@ static void print_answer(const answer_t *answer)
     printf("max-latency  ");
     printf(answer->max_latency_ms > 0 ? "%" PRId64 " ms\n" : "not limited\n",
            answer->max_latency_ms);
+    print_passes(answer);
     if (answer->progress[0] != '\0')
         spill_cli_print("%s\n", answer->progress);
 }
@@ -278,7 +319,7 @@ static void free_document(bson_t **document)
 /* Print the job's answer, which is `line`. */
 static spill_exit_t show(const spill_invocation_t *invocation, const char *line)
 {
-    answer_t answer = {0};
+    answer_t answer = {.failed_ms = SPILL_DATE_UNKNOWN, .next_ms = SPILL_DATE_UNKNOWN};
     spill_error_t error;
     bson_error_t cause;
     SPILL_SCOPED(free_document)
@@ -302,7 +343,7 @@ static spill_exit_t run_control(const spill_invocation_t *invocation)
 {
     const char *path = invocation->arguments[0];
     const char *value = invocation->argument_count > 2 ? invocation->arguments[2] : NULL;
-    char line[1024];
+    char line[ANSWER_SIZE];
     struct sockaddr_un address;
     spill_error_t error;
     if (address_of(path, &address, &error) != SPILL_OK)
@@ -336,7 +377,7 @@ const spill_command_t spill_command_control = {
     .text = "PATH is the socket of a job that was started with --control PATH. Only its user may "
             "use it. Commands:\n"
             "\n"
-            "  status           what the job does, and its settings\n"
+            "  status           what the job does, its failures, the next pass, its settings\n"
             "  rate N           at most N elements or documents per second; 0: not limited\n"
             "  threads N        N threads, 1 to " THREADS_MAX "\n"
             "  max-latency MS   wait while the server takes longer for a small read; 0: never\n"

@@ -6,6 +6,7 @@
 #define SPILL_CLI_CONTROL_H
 
 #include "cli/process.h"
+#include "service/job_metrics.h"
 #include "tools/throttle.h"
 
 #include <pthread.h>
@@ -16,6 +17,7 @@ typedef struct spill_cli_control {
     const char *job;  /* "migrate"; borrowed */
     spill_job_pace_t *pace;
     const spill_cli_progress_t *progress;
+    spill_job_metrics_t *metrics;
     int listener;
     int wake[2]; /* a pipe: a byte ends the thread */
     pthread_t thread;

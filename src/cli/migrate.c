@@ -60,7 +60,7 @@ static spill_code_t undo_in_place(spill_cli_migrate_t *run, spill_error_t *error
 }
 
 /* Head and pages have everything, so nothing is compared or dropped. */
-static spill_code_t finish_in_place(const spill_cli_migrate_t *run, spill_error_t *error)
+static spill_code_t finish_in_place(spill_cli_migrate_t *run, spill_error_t *error)
 {
     const migrate_options_t *given = run->invocation->options;
     int64_t owners = 0;
@@ -256,7 +256,7 @@ static spill_code_t work_on_array(spill_cli_migrate_t *run, spill_cli_migrate_fn
         spill_job_metrics_begin(&run->operate.metrics, run->name);
         code = one(run, error);
         if (code != SPILL_OK || one == migrate_one)
-            spill_job_metrics_end(&run->operate.metrics, code);
+            spill_job_metrics_end(&run->operate.metrics, code, error);
         return code;
     }
     if (one == migrate_one)

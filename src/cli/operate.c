@@ -2,17 +2,19 @@
 #include "cli/operate.h"
 
 #include "cli/process.h"
+#include "cli/server_away.h"
+#include "service/service_manager.h"
 #include "store/raw_reader.h"
 #include "store/store.h"
 #include "tools/staged.h"
 #include "util/clock.h"
 #include "util/error.h"
-#include "util/file.h"
 #include "util/text.h"
 
-#include <errno.h>
+#include <spillway/version.h>
+
 #include <inttypes.h>
-#include <string.h>
+#include <unistd.h>
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
@@ -25,8 +27,12 @@ static bool must_stop(void *context)
 static void print_notice(void *context, bool waits, const char *text)
 {
     spill_cli_operate_t *operate = context;
+    bson_t fields = BSON_INITIALIZER;
     atomic_store(&operate->metrics.waits, waits);
     spill_cli_progress_wait(&operate->progress, waits);
+    spill_cli_append_message(&fields, "text", text);
+    spill_cli_operate_log(operate, waits ? "wait" : "continue", &fields);
+    bson_destroy(&fields);
     if (operate->invocation->quiet)
         return;
     spill_cli_progress_lock();
@@ -75,6 +81,80 @@ static spill_code_t start_lag(spill_cli_operate_t *operate, const spill_cli_oper
     return SPILL_OK;
 }
 
+/* ---- the log --------------------------------------------------------------------------------- */
+
+void spill_cli_operate_log(spill_cli_operate_t *operate, const char *event, const bson_t *fields)
+{
+    spill_cli_job_log_write(&operate->log, event, fields);
+}
+
+void spill_cli_append_message(bson_t *fields, const char *name, const char *message)
+{
+    char *redacted = spill_redact(message), *visible = spill_visible_text(redacted);
+    bson_append_utf8(fields, name, -1, visible, -1);
+    bson_free(visible);
+    bson_free(redacted);
+}
+
+void spill_cli_operate_log_pass(spill_cli_operate_t *operate, const spill_record_t *type,
+                                const void *result)
+{
+    bson_t fields = BSON_INITIALIZER;
+    spill_record_write(type, result, &fields);
+    spill_cli_operate_log(operate, "pass", &fields);
+    bson_destroy(&fields);
+}
+
+void spill_cli_operate_print(spill_cli_operate_t *operate, const spill_record_t *type,
+                             const void *result)
+{
+    spill_cli_print_result(operate->invocation, type, result);
+    fflush(stdout);
+    spill_cli_operate_log_pass(operate, type, result);
+}
+
+static void log_start(spill_cli_operate_t *operate)
+{
+    bson_t fields = BSON_INITIALIZER, words;
+    char key[16];
+    BSON_APPEND_UTF8(&fields, "version", spill_version());
+    BSON_APPEND_INT64(&fields, "pid", getpid());
+    BSON_APPEND_ARRAY_BEGIN(&fields, "command", &words);
+    for (size_t i = 0; operate->invocation->words[i]; i++) {
+        snprintf(key, sizeof key, "%zu", i);
+        spill_cli_append_message(&words, key, operate->invocation->words[i]);
+    }
+    bson_append_array_end(&fields, &words);
+    spill_cli_operate_log(operate, "start", &fields);
+    bson_destroy(&fields);
+}
+
+static void log_end(spill_cli_operate_t *operate, spill_code_t code, const spill_error_t *error)
+{
+    const char *ended = operate->ended;
+    bson_t fields = BSON_INITIALIZER;
+    if (ended[0] == '\0')
+        ended = code == SPILL_OK ? "done" : error->message;
+    spill_cli_append_message(&fields, "ended", ended);
+    BSON_APPEND_UTF8(&fields, "code", spill_code_name(code));
+    BSON_APPEND_INT64(&fields, "passes", atomic_load(&operate->metrics.passes));
+    spill_cli_operate_log(operate, "end", &fields);
+    bson_destroy(&fields);
+}
+
+/* The process ends while a server is away (server_away.h). */
+static void log_last(void *context, const char *reason)
+{
+    spill_cli_operate_t *operate = context;
+    bson_strncpy(operate->ended, reason, sizeof operate->ended);
+    log_end(operate, SPILL_CANCELLED, NULL);
+    if (operate->control.started)
+        unlink(operate->control.path);
+    char *status = bson_strdup_printf("STOPPING=1\nSTATUS=%s", reason);
+    spill_service_manager_notify(status);
+    bson_free(status);
+}
+
 /* ---- start and end --------------------------------------------------------------------------- */
 
 /* Settings that may change exist only if something can change them. */
@@ -93,7 +173,8 @@ static spill_code_t start_control(spill_cli_operate_t *operate,
     operate->control = (spill_cli_control_t){.path = given->control,
                                              .job = operate->invocation->command->name,
                                              .pace = &operate->pace,
-                                             .progress = &operate->progress};
+                                             .progress = &operate->progress,
+                                             .metrics = &operate->metrics};
     return spill_cli_control_start(&operate->control, error);
 }
 
@@ -107,6 +188,13 @@ static spill_code_t start_metrics(spill_cli_operate_t *operate,
     if (!operate->invocation->quiet)
         fprintf(stderr, "metrics on port %u\n", (unsigned)spill_http_port(operate->metrics_server));
     return SPILL_OK;
+}
+
+static spill_code_t reach_store(const spill_cli_operate_t *operate, spill_error_t *error)
+{
+    char uri[SPILL_CLI_URI];
+    SPILL_TRY(spill_cli_store_uri(operate->invocation->arguments[0], uri, error));
+    return spill_cli_reach_server(uri, NULL, error);
 }
 
 spill_code_t spill_cli_operate_start(spill_cli_operate_t *operate,
@@ -125,16 +213,15 @@ spill_code_t spill_cli_operate_start(spill_cli_operate_t *operate,
     throttle->stop = must_stop;
     throttle->notice = print_notice;
     throttle->context = operate;
+    SPILL_TRY(spill_cli_job_log_open(&operate->log, given->execute ? given->log : NULL, error));
+    log_start(operate);
+    spill_cli_before_end(log_last, operate);
+    SPILL_TRY(reach_store(operate, error));
     if (!given->execute)
         return SPILL_OK;
     SPILL_TRY(start_lag(operate, given, throttle, error));
     SPILL_TRY(start_control(operate, given, throttle, error));
-    SPILL_TRY(start_metrics(operate, given, error));
-    if (!given->log)
-        return SPILL_OK;
-    SPILL_TRY(spill_file_refuse_in_store(given->log, error));
-    operate->log = fopen(given->log, "ae");
-    return operate->log ? SPILL_OK : spill_fail_errno(error, errno, "%s", given->log);
+    return start_metrics(operate, given, error);
 }
 
 spill_exit_t spill_cli_operate_threads(const spill_invocation_t *invocation,
@@ -151,34 +238,23 @@ spill_exit_t spill_cli_operate_threads(const spill_invocation_t *invocation,
     return SPILL_EXIT_DONE;
 }
 
-void spill_cli_operate_log(spill_cli_operate_t *operate, const bson_t *document)
+spill_code_t spill_cli_operate_end(spill_cli_operate_t *operate, spill_code_t code,
+                                   spill_error_t *error)
 {
-    char *text = operate->log ? bson_as_relaxed_extended_json(document, NULL) : NULL;
-    if (text) {
-        char *visible = spill_visible_text(text);
-        fprintf(operate->log, "%s\n", visible);
-        bson_free(visible);
-        fflush(operate->log);
-    }
-    bson_free(text);
-}
-
-spill_code_t spill_cli_operate_end(spill_cli_operate_t *operate, spill_error_t *error)
-{
-    int problem = 0;
+    spill_error_t closing;
+    spill_cli_before_end(NULL, NULL);
     spill_cli_control_stop(&operate->control);
     spill_http_stop(operate->metrics_server);
     operate->metrics_server = NULL;
     spill_replication_close(operate->replication);
     operate->replication = NULL;
     spill_cli_progress_break(&operate->progress);
-    if (operate->log) {
-        problem = ferror(operate->log) ? EIO : 0;
-        if (fclose(operate->log) != 0)
-            problem = errno;
-        operate->log = NULL;
-    }
-    return problem ? spill_fail_errno(error, problem, "the log") : SPILL_OK;
+    log_end(operate, code, error);
+    spill_code_t closed = spill_cli_job_log_close(&operate->log, &closing);
+    if (code != SPILL_OK || closed == SPILL_OK)
+        return code;
+    *error = closing;
+    return closed;
 }
 
 /* ---- while it runs --------------------------------------------------------------------------- */
@@ -295,7 +371,7 @@ static void log_owner(spill_cli_migrate_t *run, const spill_migrated_t *migrated
     spill_value_append(migrated->owner, &line, "owner");
     BSON_APPEND_INT64(&line, "elements", migrated->elements);
     if (migrated->failed) {
-        BSON_APPEND_UTF8(&line, "failed", migrated->failed->message);
+        spill_cli_append_message(&line, "failed", migrated->failed->message);
     } else if (migrated->unmanaged) {
         BSON_APPEND_BOOL(&line, "givenBack", true);
     } else if (migrated->deleted) {
@@ -314,21 +390,39 @@ static void log_owner(spill_cli_migrate_t *run, const spill_migrated_t *migrated
         snprintf(hash, sizeof hash, "%016" PRIx64, migrated->hash);
         BSON_APPEND_UTF8(&line, "hash", hash);
     }
-    spill_cli_operate_log(&run->operate, &line);
+    spill_cli_operate_log(&run->operate, "owner", &line);
     bson_destroy(&line);
 }
 
 static void report_owner(void *context, const spill_migrated_t *migrated)
 {
     spill_cli_migrate_t *run = context;
-    log_owner(run, migrated);
     spill_job_metrics_owner(&run->operate.metrics, migrated);
     run->owners++;
     run->done += migrated->failed ? 0 : 1;
-    if (!migrated->failed)
+    bool is_news =
+        !migrated->failed || spill_cli_skipped_note(&run->skipped, run->name, migrated->owner,
+                                                    migrated->failed->message);
+    if (is_news)
+        log_owner(run, migrated);
+    if (!is_news || !migrated->failed)
         return;
     spill_cli_progress_break(&run->operate.progress);
     fprintf(stderr, "spillway: skipped: %s\n", migrated->failed->message);
+}
+
+static void log_recovered(void *context, const char *name, const spill_value_t *owner)
+{
+    bson_t line = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&line, "name", name);
+    spill_value_append(owner, &line, "owner");
+    spill_cli_operate_log(context, "recovered", &line);
+    bson_destroy(&line);
+}
+
+void spill_cli_migrate_end_pass(spill_cli_migrate_t *run)
+{
+    spill_cli_skipped_end_pass(&run->skipped, log_recovered, &run->operate);
 }
 
 /* ---- passes ---------------------------------------------------------------------------------- */
@@ -424,26 +518,37 @@ void spill_cli_migrate_print_survey(const spill_cli_migrate_t *run)
                spill_cli_plural(survey->failed, "array", "arrays"));
 }
 
-void spill_cli_migrate_print_result(const spill_cli_migrate_t *run, const char *step,
-                                    spill_code_t code, const spill_migrate_result_t *result)
+/* A table of zeros in every interval of a watch would hide the passes that moved something. */
+static bool is_idle(const step_line_t *line)
+{
+    return !line->interrupted && line->migrated.owners == 0 && line->migrated.failed == 0;
+}
+
+void spill_cli_migrate_print_result(spill_cli_migrate_t *run, const char *step, spill_code_t code,
+                                    const spill_migrate_result_t *result)
 {
     const step_line_t line = {.name = run->name,
                               .step = step,
                               .interrupted = code == SPILL_CANCELLED,
                               .migrated = *result};
-    bool table_of_undo = run->undoes && spill_cli_prints_tables(run->invocation);
-    spill_cli_print_result(run->invocation, table_of_undo ? &undone_record : &migrated_record,
-                           &line);
+    if (!spill_cli_prints_tables(run->invocation))
+        spill_cli_print_record(&migrated_record, &line);
+    else if (is_idle(&line))
+        spill_cli_print("%s  %s: %s, nothing had to be done\n",
+                        spill_time_text(spill_clock_now_us(NULL) / 1000).text, run->name, step);
+    else
+        spill_cli_print_result(run->invocation, run->undoes ? &undone_record : &migrated_record,
+                               &line);
     fflush(stdout);
+    spill_cli_operate_log_pass(&run->operate, &migrated_record, &line);
 }
 
-void spill_cli_migrate_print_finished(const spill_cli_migrate_t *run, int64_t owners,
+void spill_cli_migrate_print_finished(spill_cli_migrate_t *run, int64_t owners,
                                       const spill_copy_result_t *compared)
 {
     const step_line_t line = {
         .name = run->name, .step = "finished", .owners = owners, .copied = *compared};
-    spill_cli_print_result(run->invocation, &finished_record, &line);
-    fflush(stdout);
+    spill_cli_operate_print(&run->operate, &finished_record, &line);
 }
 
 static void print_prediction(void *context, const spill_migrated_t *migrated)
@@ -498,7 +603,7 @@ spill_code_t spill_cli_migrate_pass(spill_cli_migrate_t *run, spill_cli_pass_fn 
     return code;
 }
 
-static void print_caught_up(const spill_cli_migrate_t *run, spill_code_t code,
+static void print_caught_up(spill_cli_migrate_t *run, spill_code_t code,
                             const spill_catch_up_result_t *result)
 {
     step_line_t line = {.name = run->name,
@@ -509,8 +614,7 @@ static void print_caught_up(const spill_cli_migrate_t *run, spill_code_t code,
                         .deleted = result->deleted,
                         .failed = result->failed};
     snprintf(line.hash, sizeof line.hash, "%016" PRIx64, result->hash);
-    spill_cli_print_result(run->invocation, &caught_up_record, &line);
-    fflush(stdout);
+    spill_cli_operate_print(&run->operate, &caught_up_record, &line);
 }
 
 spill_code_t spill_cli_migrate_catch_up(spill_cli_migrate_t *run, const char *original,
@@ -551,32 +655,27 @@ spill_exit_t spill_cli_migrate_operate(const spill_invocation_t *invocation,
     if (refused != SPILL_EXIT_DONE)
         return refused;
     spill_throttle_options_t throttle = {0};
-    spill_error_t error, closing;
-    if (spill_cli_store_uri(invocation->arguments[0], run.uri, &error) == SPILL_OK &&
-        spill_cli_reach_server(run.uri, NULL, &error) != SPILL_OK)
-        return spill_cli_fail(&error);
+    spill_error_t error;
     spill_code_t code = spill_cli_operate_start(&run.operate, invocation, given, &throttle, &error);
     throttle.latency = latency_s;
     throttle.delayed = show_delay;
     spill_throttle_init(&run.throttle, &throttle);
     if (code == SPILL_OK)
+        code = spill_cli_store_uri(invocation->arguments[0], run.uri, &error);
+    if (code == SPILL_OK && !spill_raw_reader_serves(run.uri))
+        run.uri[0] = '\0';
+    if (code == SPILL_OK)
         code = spill_cli_open_store(invocation, mode, &run.store, &error);
     if (code == SPILL_OK && (given->latency_ms > 0 || given->control))
         code = spill_probe_start(&run.probe, read_probe, &run, &error);
-    if (code == SPILL_OK &&
-        (spill_cli_store_uri(invocation->arguments[0], run.uri, &closing) != SPILL_OK ||
-         !spill_raw_reader_serves(run.uri)))
-        run.uri[0] = '\0';
     if (code == SPILL_OK)
         code = work(&run, &error);
     if (code == SPILL_CANCELLED && spill_cli_interrupted())
         spill_fail(&error, code, "interrupted after %s: run the same command to continue",
                    spill_counted_text(run.owners, "owner", "owners").text);
     spill_probe_stop(&run.probe);
-    if (spill_cli_operate_end(&run.operate, &closing) != SPILL_OK && code == SPILL_OK) {
-        code = closing.code;
-        error = closing;
-    }
+    code = spill_cli_operate_end(&run.operate, code, &error);
+    spill_cli_skipped_release(&run.skipped);
     spill_exit_t status = spill_cli_close(NULL, run.store, code, &error);
     report_done(&run, code);
     if (code == SPILL_CANCELLED)

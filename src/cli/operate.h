@@ -7,7 +7,9 @@
 
 #include "cli/cli.h"
 #include "cli/control.h"
+#include "cli/job_log.h"
 #include "cli/process.h"
+#include "cli/skipped_owners.h"
 #include "service/job_metrics.h"
 #include "store/replication.h"
 #include "tools/migrate.h"
@@ -54,7 +56,7 @@ typedef struct spill_cli_operate_given {
          "Serve /metrics (Prometheus) and /healthz by HTTP; without ADDRESS on 127.0.0.1"},        \
     {                                                                                              \
         "log", "FILE", SPILL_OPTION_TEXT, offsetof(type, member.log),                              \
-            "Append what is done to this file, one line of JSON each"                              \
+            "Append what happens to this file, one line of JSON each, with its time"               \
     }
 
 /* The row for commands with chunks of variable size. */
@@ -85,23 +87,38 @@ typedef struct spill_cli_operate {
     spill_replication_t *replication;    /* NULL: the lag is not measured */
     double lag_s;                        /* measured last, at: */
     int64_t lag_at_us;
-    FILE *log; /* NULL: none */
+    spill_cli_job_log_t log;
+    char ended[SPILL_ERROR_MESSAGE_SIZE]; /* why the job ended; "": the error says it */
 } spill_cli_operate_t;
 
 /*
  * Begin: catch Ctrl-C, open the log, and set a throttle's options from the command line. `operate`
- * is their context, and must outlive them. SPILL_IO and the like: the log cannot be opened.
+ * is their context, and must outlive them. The log's first line has the version and the words of
+ * the command. Then the server is reached. SPILL_IO and the like: the log cannot be opened.
  */
 spill_code_t spill_cli_operate_start(spill_cli_operate_t *operate,
                                      const spill_invocation_t *invocation,
                                      const spill_cli_operate_given_t *given,
                                      spill_throttle_options_t *throttle, spill_error_t *error);
 
-/* Append a document to the log, if there is one, and flush it. */
-void spill_cli_operate_log(spill_cli_operate_t *operate, const bson_t *document);
+/* Append an event with its fields (may be NULL) to the log, if there is one. Any thread. */
+void spill_cli_operate_log(spill_cli_operate_t *operate, const char *event, const bson_t *fields);
 
-/* SPILL_IO: an entry could not be written to the log. */
-spill_code_t spill_cli_operate_end(spill_cli_operate_t *operate, spill_error_t *error);
+/* Append a message as a field, without secrets. */
+void spill_cli_append_message(bson_t *fields, const char *name, const char *message);
+
+/* Log the result of a pass, and (the second) print it on stdout, too. */
+void spill_cli_operate_log_pass(spill_cli_operate_t *operate, const spill_record_t *type,
+                                const void *result);
+void spill_cli_operate_print(spill_cli_operate_t *operate, const spill_record_t *type,
+                             const void *result);
+
+/*
+ * End a job with `code`, and with *error if that is not SPILL_OK. The last line of the log has the
+ * reason. Returns `code`; if that is SPILL_OK and the log lacks lines, the log's error.
+ */
+spill_code_t spill_cli_operate_end(spill_cli_operate_t *operate, spill_code_t code,
+                                   spill_error_t *error);
 
 /* ---- migrate and sweep ----------------------------------------------------------------------- */
 
@@ -131,6 +148,7 @@ typedef struct spill_cli_migrate {
     int64_t owners;                       /* that were worked on */
     int64_t done;                         /* of these, not skipped */
     int64_t failed;
+    spill_cli_skipped_owners_t skipped;
     bool resumes;    /* a pass may begin where an interrupted one ended */
     bool undoes;     /* owners become unmanaged */
     bool refused;    /* a definition of the plan was skipped */
@@ -162,15 +180,19 @@ spill_code_t spill_cli_migrate_pass(spill_cli_migrate_t *run, spill_cli_pass_fn 
 spill_code_t spill_cli_migrate_catch_up(spill_cli_migrate_t *run, const char *original,
                                         const char *name, spill_error_t *error);
 
+/* A pass of a watch ended well: log the owners that the pass before skipped and this one did not.
+ */
+void spill_cli_migrate_end_pass(spill_cli_migrate_t *run);
+
 /* Print what must be done, as text or as JSON. */
 void spill_cli_migrate_print_survey(const spill_cli_migrate_t *run);
 
 /* `code`: SPILL_OK, or SPILL_CANCELLED if the pass was interrupted. */
-void spill_cli_migrate_print_result(const spill_cli_migrate_t *run, const char *step,
-                                    spill_code_t code, const spill_migrate_result_t *result);
+void spill_cli_migrate_print_result(spill_cli_migrate_t *run, const char *step, spill_code_t code,
+                                    const spill_migrate_result_t *result);
 
 /* Print the line that ends --finish. `compared` has the numbers of the comparison. */
-void spill_cli_migrate_print_finished(const spill_cli_migrate_t *run, int64_t owners,
+void spill_cli_migrate_print_finished(spill_cli_migrate_t *run, int64_t owners,
                                       const spill_copy_result_t *compared);
 
 /* ---- the two stages of migrate --------------------------------------------------------------- */

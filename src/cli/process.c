@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,15 +61,38 @@ __attribute__((section(".preinit_array"),
 /* ---- interrupts ------------------------------------------------------------------------------ */
 
 static atomic_bool interrupted;
+static sem_t interrupts; /* counts them */
 
 static void on_interrupt(int signal_number)
 {
+    int problem = errno;
     atomic_store(&interrupted, true);
     signal(signal_number, SIG_DFL);
+    sem_post(&interrupts);
+    errno = problem;
+}
+
+static void init_interrupts(void)
+{
+    sem_init(&interrupts, 0, 0);
+}
+
+static void prepare_interrupts(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, init_interrupts);
+}
+
+void spill_cli_await_interrupt(void)
+{
+    prepare_interrupts();
+    while (sem_wait(&interrupts) != 0)
+        continue; /* EINTR */
 }
 
 atomic_bool *spill_cli_catch_interrupts(void)
 {
+    prepare_interrupts();
     struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);

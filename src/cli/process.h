@@ -42,6 +42,9 @@ atomic_bool *spill_cli_catch_interrupts(void);
 
 bool spill_cli_interrupted(void);
 
+/* Wait until the first of them is caught. For one thread. */
+void spill_cli_await_interrupt(void);
+
 /* Catch both, and end long work on the store when one arrives. */
 void spill_cli_stop_on_interrupt(spill_store_t *store);
 

@@ -3,6 +3,7 @@
 #include "cli/process.h"
 #include "cli/serve.h"
 #include "gateway/gateway.h"
+#include "gateway/gateway_log.h"
 #include "store/raw_reader.h"
 #include "util/error.h"
 
@@ -87,6 +88,11 @@ spill_exit_t spill_cli_serve(const spill_invocation_t *invocation)
                             : spill_gateway_run(&options, stdout, &error);
     if (code != SPILL_OK)
         return spill_cli_fail(&error);
+    if (spill_gateway_log_lost() > 0) {
+        spill_cli_say("%" PRId64 " lines of the log could not be written",
+                      spill_gateway_log_lost());
+        return SPILL_EXIT_FAILED;
+    }
     return found ? SPILL_EXIT_FOUND : SPILL_EXIT_DONE;
 }
 

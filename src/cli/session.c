@@ -1,5 +1,6 @@
 /* Opening and closing the store and array of a command. */
 #include "cli/cli.h"
+#include "cli/server_away.h"
 
 #include "store/raw_reader.h"
 #include "util/error.h"
@@ -62,7 +63,7 @@ static void warn_of_dash(void)
     warned = true;
 }
 
-spill_code_t spill_cli_store_uri(const char *text, char uri[SPILL_CLI_URI], spill_error_t *error)
+static spill_code_t find_uri(const char *text, char uri[SPILL_CLI_URI], spill_error_t *error)
 {
     if (text[0] == '@')
         return read_uri_file(text + 1, uri, error);
@@ -79,6 +80,13 @@ spill_code_t spill_cli_store_uri(const char *text, char uri[SPILL_CLI_URI], spil
     if (text[0] == '\0' || strlen(text) >= SPILL_CLI_URI)
         return spill_fail(error, SPILL_INVALID, "STORE is empty or too long");
     strcpy(uri, text);
+    return SPILL_OK;
+}
+
+spill_code_t spill_cli_store_uri(const char *text, char uri[SPILL_CLI_URI], spill_error_t *error)
+{
+    SPILL_TRY(find_uri(text, uri, error));
+    spill_cli_note_server(uri);
     return SPILL_OK;
 }
 

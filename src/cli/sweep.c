@@ -24,14 +24,14 @@ static const sweep_options_t SWEEP_DEFAULTS = {
     .operate.execute = true, .interval_s = 60, .give_up_s = 900};
 
 /* Wait in small steps, to notice Ctrl-C. False: it came. */
-static bool pause_between(int64_t interval_s)
+static bool pause_between(spill_cli_migrate_t *run, int64_t interval_s)
 {
     const struct timespec step = {.tv_nsec = 200 * 1000 * 1000};
-    for (int64_t i = 0; i < interval_s * 5; i++) {
-        if (spill_cli_interrupted())
-            return false;
+    spill_job_metrics_next(&run->operate.metrics,
+                           spill_clock_now_us(NULL) + interval_s * 1000 * 1000);
+    for (int64_t i = 0; i < interval_s * 5 && !spill_cli_interrupted(); i++)
         nanosleep(&step, NULL);
-    }
+    spill_job_metrics_next(&run->operate.metrics, 0);
     return !spill_cli_interrupted();
 }
 
@@ -95,6 +95,26 @@ static spill_code_t check_swept(const spill_cli_migrate_t *run, const char *coll
 
 /* ---- what operators see of a watch ----------------------------------------------------------- */
 
+/* A watch's settings, for the log and for people. */
+static void report_begin(spill_cli_migrate_t *run)
+{
+    const sweep_options_t *given = run->invocation->options;
+    const spill_definition_t *definition = run->definition;
+    bson_t line = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&line, "name", run->name);
+    BSON_APPEND_UTF8(&line, "collection", definition->collection);
+    BSON_APPEND_UTF8(&line, "array", definition->array);
+    BSON_APPEND_INT64(&line, "threshold", definition->bounds.threshold);
+    BSON_APPEND_INT64(&line, "intervalSeconds", given->interval_s);
+    BSON_APPEND_INT64(&line, "giveUpSeconds", given->give_up_s);
+    spill_cli_operate_log(&run->operate, "watch", &line);
+    bson_destroy(&line);
+    if (!run->invocation->quiet)
+        spill_cli_say("watching '%s' (%s.%s), a pass every %s", run->name, definition->collection,
+                      definition->array,
+                      spill_counted_text(given->interval_s, "second", "seconds").text);
+}
+
 /* Send the service manager a line for its status, without secrets and line ends. */
 static void notify_status(const char *state, const char *text)
 {
@@ -111,17 +131,32 @@ static int64_t passes_of(spill_cli_migrate_t *run)
     return atomic_load(&run->operate.metrics.passes);
 }
 
-static void report_pass(spill_cli_migrate_t *run, spill_code_t code, const spill_error_t *error,
-                        int64_t pause_s)
+static void report_good_pass(spill_cli_migrate_t *run)
 {
+    char text[160];
+    snprintf(text, sizeof text, "%s ended well, %s skipped",
+             spill_counted_text(passes_of(run), "pass", "passes").text,
+             spill_counted_text((int64_t)run->skipped.count, "owner", "owners").text);
+    notify_status("", text);
+}
+
+/* `pause_s` 0: there is no further try. */
+static void report_failure(spill_cli_migrate_t *run, const spill_error_t *error, int64_t pause_s)
+{
+    bson_t line = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&line, "name", run->name);
+    BSON_APPEND_UTF8(&line, "code", spill_code_name(error->code));
+    spill_cli_append_message(&line, "message", error->message);
+    BSON_APPEND_INT64(&line, "inARow", atomic_load(&run->operate.metrics.failures_in_a_row));
+    if (pause_s > 0)
+        BSON_APPEND_DATE_TIME(&line, "nextTry", spill_clock_now_us(NULL) / 1000 + pause_s * 1000);
+    spill_cli_operate_log(&run->operate, "failure", &line);
+    bson_destroy(&line);
+    if (pause_s == 0)
+        return;
     char text[SPILL_ERROR_MESSAGE_SIZE + 80];
-    if (code == SPILL_OK)
-        snprintf(text, sizeof text, "%" PRId64 " passes ended well, %" PRId64 " owners skipped",
-                 passes_of(run), (int64_t)atomic_load(&run->operate.metrics.skipped));
-    else
-        snprintf(text, sizeof text, "%s; again in %" PRId64 " s", error->message, pause_s);
-    if (code != SPILL_OK)
-        fprintf(stderr, "spillway: %s\n", text);
+    snprintf(text, sizeof text, "%s; again in %" PRId64 " s", error->message, pause_s);
+    spill_cli_say("%s", text);
     notify_status("", text);
 }
 
@@ -133,7 +168,6 @@ static spill_code_t report_end(spill_cli_migrate_t *run, spill_code_t code, spil
 {
     const sweep_options_t *given = run->invocation->options;
     const char *text = "stopped by a signal";
-    bson_t line = BSON_INITIALIZER;
     if (spill_cli_interrupted() && code != SPILL_OK)
         code = spill_fail_prefix(error, SPILL_CANCELLED, "%s, and the last pass failed", text);
     else if (code != SPILL_OK && may_succeed_later(code, error))
@@ -144,14 +178,9 @@ static spill_code_t report_end(spill_cli_migrate_t *run, spill_code_t code, spil
     if (code != SPILL_OK)
         text = error->message;
     if (spill_cli_interrupted() && !run->invocation->quiet)
-        fprintf(stderr, "spillway: after %" PRId64 " passes: %s\n", passes_of(run), text);
-    BSON_APPEND_UTF8(&line, "name", run->name);
-    BSON_APPEND_DATE_TIME(&line, "time", spill_clock_now_us(NULL) / 1000);
-    BSON_APPEND_UTF8(&line, "ended", text);
-    BSON_APPEND_UTF8(&line, "code", spill_code_name(code));
-    BSON_APPEND_INT64(&line, "passes", passes_of(run));
-    spill_cli_operate_log(&run->operate, &line);
-    bson_destroy(&line);
+        spill_cli_say("after %s: %s", spill_counted_text(passes_of(run), "pass", "passes").text,
+                      text);
+    bson_strncpy(run->operate.ended, text, sizeof run->operate.ended);
     notify_status("STOPPING=1\n", text);
     return code;
 }
@@ -170,6 +199,8 @@ static spill_code_t sweep_all(spill_cli_migrate_t *run, spill_error_t *error)
     SPILL_TRY(find_swept(run, &definition, &target, &building, error));
     run->definition = &definition;
     spill_job_metrics_begin(&run->operate.metrics, run->name);
+    if (given->watch)
+        report_begin(run);
     notify_status("READY=1\n", "the first pass runs");
     while (pause_s > 0) {
         run->survey = (spill_migrate_result_t){0};
@@ -179,11 +210,15 @@ static spill_code_t sweep_all(spill_cli_migrate_t *run, spill_error_t *error)
             code = spill_cli_migrate_pass(run, spill_migrate, "swept", error);
         if (code == SPILL_OK && building)
             code = spill_cli_migrate_catch_up(run, definition.name, run->name, error);
-        spill_job_metrics_end(&run->operate.metrics, code);
+        spill_job_metrics_end(&run->operate.metrics, code, error);
+        if (code == SPILL_OK)
+            spill_cli_migrate_end_pass(run);
         pause_s = next_pause_s(given, code, error, &failed, &good_us);
-        if (pause_s > 0)
-            report_pass(run, code, error, pause_s);
-        if (pause_s > 0 && !pause_between(pause_s))
+        if (code == SPILL_OK && pause_s > 0)
+            report_good_pass(run);
+        else if (code != SPILL_OK && code != SPILL_CANCELLED)
+            report_failure(run, error, pause_s);
+        if (pause_s > 0 && !pause_between(run, pause_s))
             pause_s = 0;
     }
     run->definition = NULL;

@@ -12,13 +12,22 @@
 #include "util/error.h"
 
 #include <inttypes.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { LOOPS_MAX = 64, RELOAD_SECONDS = 5, ABORT_MS = 5000, OTHER_FILES = 200 };
+enum {
+    LOOPS_MAX = 64,
+    RELOAD_SECONDS = 5,
+    ABORT_MS = 5000,
+    THREAD_END_MS = 500,
+    OTHER_FILES = 200
+};
 
 /* A gateway that runs. */
 typedef struct running {
@@ -27,6 +36,10 @@ typedef struct running {
     spill_loop_t *loops[LOOPS_MAX];
     size_t loop_count;
     spill_http_server_t *metrics;
+    pthread_t reloader; /* reads the definitions again, which waits for the server */
+    bool reloads;
+    sem_t wake; /* the reloader */
+    atomic_bool ending;
     char address[SPILL_ADDRESS_TEXT_BYTES];
 } running_t;
 
@@ -220,6 +233,44 @@ static void reload_definitions(spill_gateway_t *gateway)
         spill_gateway_log("definitions not reloaded", BCON_NEW("cause", BCON_UTF8(error.message)));
 }
 
+static void *reload_repeatedly(void *context)
+{
+    running_t *running = context;
+    for (;;) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec += RELOAD_SECONDS;
+        sem_timedwait(&running->wake, &until);
+        if (atomic_load(&running->ending))
+            return NULL;
+        reload_definitions(&running->gateway);
+    }
+}
+
+static spill_code_t start_reloader(running_t *running, spill_error_t *error)
+{
+    int problem = pthread_create(&running->reloader, NULL, reload_repeatedly, running);
+    if (problem != 0)
+        return spill_fail_errno(error, problem, "a thread");
+    running->reloads = true;
+    return SPILL_OK;
+}
+
+/* Join the threads that may wait for the server. False: one does, so nothing may be freed. */
+static bool end_threads(running_t *running)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec++;
+    atomic_store(&running->ending, true);
+    sem_post(&running->wake);
+    if (running->reloads &&
+        pthread_clockjoin_np(running->reloader, NULL, CLOCK_MONOTONIC, &until) != 0)
+        return false;
+    spill_targets_t *targets = running->gateway.targets;
+    return spill_targets_end(targets, THREAD_END_MS) && (!targets || spill_targets_known(targets));
+}
+
 static void reload_tls(spill_gateway_t *gateway)
 {
     spill_error_t error;
@@ -236,19 +287,18 @@ static void reload_tls(spill_gateway_t *gateway)
     spill_tls_context_free(before);
 }
 
-/* Wait for a signal that ends the gateway; meanwhile keep certificates and definitions fresh. */
-static void serve_until_signal(spill_gateway_t *gateway, const sigset_t *signals)
+/* Wait for a signal that ends the gateway; SIGHUP: read certificates and definitions again. */
+static void serve_until_signal(running_t *running, const sigset_t *signals)
 {
-    struct timespec pause = {.tv_sec = RELOAD_SECONDS};
     for (;;) {
-        int signal = sigtimedwait(signals, NULL, &pause);
+        int signal = sigwaitinfo(signals, NULL);
         if (signal == SIGTERM || signal == SIGINT)
             return;
         if (signal == SIGHUP) {
-            reload_tls(gateway);
+            reload_tls(&running->gateway);
             spill_gateway_log("reload", NULL);
+            sem_post(&running->wake);
         }
-        reload_definitions(gateway);
     }
 }
 
@@ -294,8 +344,9 @@ static spill_code_t serve(running_t *running, FILE *out, const sigset_t *signals
     SPILL_TRY(open_metrics(running, error));
     print_start(running, out);
     spill_gateway_log("start", BCON_NEW("listen", BCON_UTF8(running->address)));
+    SPILL_TRY(start_reloader(running, error));
     spill_service_manager_notify("READY=1");
-    serve_until_signal(&running->gateway, signals);
+    serve_until_signal(running, signals);
     spill_service_manager_notify("STOPPING=1");
     spill_gateway_log(
         "drain",
@@ -306,18 +357,23 @@ static spill_code_t serve(running_t *running, FILE *out, const sigset_t *signals
 spill_code_t spill_gateway_run(const spill_gateway_options_t *options, FILE *out,
                                spill_error_t *error)
 {
+    static _Atomic(running_t *) left; /* what a thread still uses while the process ends */
     sigset_t signals;
     running_t *running = bson_malloc0(sizeof *running);
+    atomic_store(&left, running);
+    sem_init(&running->wake, 0, 0);
     block_signals(&signals);
     spill_code_t code = open_parts(running, options, error);
     if (code == SPILL_OK)
         code = serve(running, out, &signals, error);
-    bool ended = end_loops(running, &signals);
+    bool ended = end_loops(running, &signals) && end_threads(running);
     if (code == SPILL_OK)
         spill_gateway_log("end", NULL);
     if (ended) {
         free_parts(running);
+        sem_destroy(&running->wake);
         bson_free(running);
+        atomic_store(&left, NULL);
     }
     return code;
 }

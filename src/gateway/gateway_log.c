@@ -3,6 +3,7 @@
 
 #include "util/clock.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -18,6 +19,13 @@ static void format_time(char *text, size_t size)
     snprintf(text, size, "%s.%03dZ", day, (int)(now_us / 1000 % 1000));
 }
 
+static atomic_int_fast64_t lost; /* lines */
+
+int64_t spill_gateway_log_lost(void)
+{
+    return atomic_load(&lost);
+}
+
 void spill_gateway_log(const char *event, bson_t *fields)
 {
     char now[48];
@@ -28,8 +36,8 @@ void spill_gateway_log(const char *event, bson_t *fields)
     if (fields)
         bson_concat(&line, fields);
     char *json = bson_as_relaxed_extended_json(&line, NULL);
-    if (json)
-        fprintf(stderr, "%s\n", json);
+    if (json && fprintf(stderr, "%s\n", json) < 0)
+        atomic_fetch_add(&lost, 1);
     bson_free(json);
     bson_destroy(&line);
     bson_destroy(fields);

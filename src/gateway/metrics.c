@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const int64_t bounds_us[SPILL_METRICS_BUCKETS] = SPILL_METRICS_BOUNDS_US;
+static const int64_t bounds_us[] = SPILL_METRICS_BOUNDS_US;
+_Static_assert(sizeof bounds_us / sizeof bounds_us[0] == SPILL_METRICS_BUCKETS,
+               "a bucket for each bound");
 
 void spill_metrics_duration(spill_metrics_t *metrics, spill_metrics_class_t class,
                             int64_t duration_us)
@@ -52,6 +54,7 @@ spill_metrics_summary_t spill_metrics_summary(spill_metrics_t *metrics, spill_me
         return summary;
     summary.mean_us = atomic_load(&durations->sum_us) / summary.count;
     summary.median_us = bound_at(counts, (summary.count + 1) / 2);
+    summary.later_us = bound_at(counts, summary.count - summary.count / 20);
     summary.late_us = bound_at(counts, summary.count - summary.count / 100);
     return summary;
 }

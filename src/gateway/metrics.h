@@ -35,12 +35,17 @@ typedef enum spill_metrics_class {
     SPILL_METRICS_CLASSES
 } spill_metrics_class_t;
 
-/* The upper bounds of the buckets of durations, in microseconds. */
+/*
+ * The upper bounds of the buckets of durations, in microseconds: six in each decade, so that a
+ * quantile is known within a factor of 1.7.
+ */
 #define SPILL_METRICS_BOUNDS_US                                                                    \
     {                                                                                              \
-        100, 250, 500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000, 1000000, 10000000    \
+        50, 75, 100, 150, 250, 350, 500, 750, 1000, 1500, 2500, 3500, 5000, 7500, 10000, 15000,    \
+            25000, 35000, 50000, 75000, 100000, 150000, 250000, 350000, 500000, 750000, 1000000,   \
+            1500000, 2500000, 3500000, 5000000, 7500000, 10000000                                  \
     }
-#define SPILL_METRICS_BUCKETS 13
+#define SPILL_METRICS_BUCKETS 33
 
 typedef struct spill_metrics_durations {
     atomic_int_fast64_t buckets[SPILL_METRICS_BUCKETS + 1]; /* the last: longer ones */
@@ -78,7 +83,7 @@ void spill_metrics_duration(spill_metrics_t *metrics, spill_metrics_class_t clas
 typedef struct spill_metrics_summary {
     int64_t count;
     int64_t mean_us;
-    int64_t median_us, late_us; /* at 0.5 and 0.99; INT64_MAX: above the last bound */
+    int64_t median_us, later_us, late_us; /* at 0.5, 0.95, 0.99; INT64_MAX: above the last bound */
 } spill_metrics_summary_t;
 spill_metrics_summary_t spill_metrics_summary(spill_metrics_t *metrics,
                                               spill_metrics_class_t class);

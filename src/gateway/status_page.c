@@ -35,7 +35,8 @@ static const char style[] =
     ".bar{background:linear-gradient(var(--bar),var(--bar)) no-repeat left/var(--share) 100%}\n"
     "footer{border-top:1px solid var(--line);margin-top:2rem;padding-top:.5rem}\n"
     "@media(max-width:30rem){body{padding:.75rem .75rem 2rem}table{font-size:.86rem}"
-    "th,td{padding-left:.4rem}}\n";
+    "th,td{padding-left:.4rem}.mean{display:none}"
+    "td:not(:first-child):not(.text){white-space:nowrap}}\n";
 
 /* ---- the parts ------------------------------------------------------------------------------- */
 
@@ -83,17 +84,15 @@ static void print_tiles(FILE *to, spill_metrics_t *metrics, const spill_metrics_
     fputs("</ul>\n", to);
 }
 
-static void print_duration(FILE *to, int64_t duration_us, bool bound)
+static void print_duration(FILE *to, const char *class, int64_t duration_us)
 {
     const double us_per_ms = 1000;
     if (duration_us == INT64_MAX)
-        fputs("<td>over 10 s</td>", to);
+        fprintf(to, "<td%s>over 10 s</td>", class);
     else if (duration_us >= 1000000)
-        fprintf(to, "<td>%s%.3g s</td>", bound ? "\xe2\x89\xa4 " : "",
-                (double)duration_us / us_per_ms / us_per_ms);
+        fprintf(to, "<td%s>%.3g s</td>", class, (double)duration_us / us_per_ms / us_per_ms);
     else
-        fprintf(to, "<td>%s%.3g ms</td>", bound ? "\xe2\x89\xa4 " : "",
-                (double)duration_us / us_per_ms);
+        fprintf(to, "<td%s>%.3g ms</td>", class, (double)duration_us / us_per_ms);
 }
 
 static void print_latencies(FILE *to, spill_metrics_t *metrics)
@@ -102,22 +101,24 @@ static void print_latencies(FILE *to, spill_metrics_t *metrics)
                                          [SPILL_METRICS_READ] = "reads of served arrays",
                                          [SPILL_METRICS_WRITE] = "writes to served arrays",
                                          [SPILL_METRICS_OTHER] = "other on served collections"};
-    fputs("<h2>Latency by class</h2>\n<table><thead><tr><th>commands</th><th>number</th>"
-          "<th>mean</th><th>half</th><th>99 %</th></tr></thead><tbody>\n",
-          to);
+    fputs(
+        "<h2>Latency by class</h2>\n<table><thead><tr><th>commands</th><th>number</th>"
+        "<th class=\"mean\">mean</th><th>50 %</th><th>95 %</th><th>99 %</th></tr></thead><tbody>\n",
+        to);
     for (spill_metrics_class_t class = 0; class < SPILL_METRICS_CLASSES; class ++) {
         spill_metrics_summary_t summary = spill_metrics_summary(metrics, class);
         fprintf(to, "<tr><td>%s</td><td>%" PRId64 "</td>", labels[class], summary.count);
         if (summary.count > 0) {
-            print_duration(to, summary.mean_us, false);
-            print_duration(to, summary.median_us, true);
-            print_duration(to, summary.late_us, true);
+            print_duration(to, " class=\"mean\"", summary.mean_us);
+            print_duration(to, "", summary.median_us);
+            print_duration(to, "", summary.later_us);
+            print_duration(to, "", summary.late_us);
         } else {
-            fputs("<td></td><td></td><td></td>", to);
+            fputs("<td class=\"mean\"></td><td></td><td></td><td></td>", to);
         }
         fputs("</tr>\n", to);
     }
-    fputs("</tbody></table>\n<p class=\"note\">Since the start, with the server's time. Half and "
+    fputs("</tbody></table>\n<p class=\"note\">Since the start, with the server's time. 50, 95 and "
           "99 % of the commands took at most this long.</p>\n",
           to);
 }

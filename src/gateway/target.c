@@ -230,16 +230,27 @@ spill_code_t spill_targets_open(const char *uri, spill_targets_t **targets, spil
     return SPILL_OK;
 }
 
-void spill_targets_free(spill_targets_t *targets)
+bool spill_targets_end(spill_targets_t *targets, int64_t wait_ms)
 {
-    if (!targets)
-        return;
+    if (!targets || !targets->started)
+        return true;
     pthread_mutex_lock(&targets->lock);
     targets->ending = true;
     pthread_cond_signal(&targets->wake);
     pthread_mutex_unlock(&targets->lock);
-    if (targets->started)
-        pthread_join(targets->thread, NULL);
+    struct timespec until = after_ms(wait_ms);
+    if (pthread_clockjoin_np(targets->thread, NULL, CLOCK_MONOTONIC, &until) != 0)
+        return false;
+    targets->started = false;
+    return true;
+}
+
+void spill_targets_free(spill_targets_t *targets)
+{
+    if (!targets)
+        return;
+    while (!spill_targets_end(targets, RENEW_MS))
+        continue;
     spill_target_release(targets->current);
     spill_tls_context_free(targets->tls);
     spill_upstream_close(targets->upstream);

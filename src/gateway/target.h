@@ -31,7 +31,13 @@ typedef struct spill_targets spill_targets_t;
  */
 spill_code_t spill_targets_open(const char *uri, spill_targets_t **targets, spill_error_t *error);
 
-/* Stop the thread. It waits for a round trip, or for the server's selection. */
+/*
+ * Ask the thread to stop, and wait for it. False: after wait_ms it still waits for the server; then
+ * do not free the targets. NULL is allowed. Call it once.
+ */
+bool spill_targets_end(spill_targets_t *targets, int64_t wait_ms);
+
+/* Stop the thread, if it runs. It waits for a round trip, or for the server's selection. */
 void spill_targets_free(spill_targets_t *targets); /* NULL is allowed */
 
 /* The current one, or the last one if no primary is known now; give it back. Any thread. */

@@ -3,6 +3,7 @@
 
 #include "service/exposition.h"
 #include "util/clock.h"
+#include "util/text.h"
 
 #include <bson/bson.h>
 #include <inttypes.h>
@@ -54,12 +55,23 @@ void spill_job_metrics_progress(spill_job_metrics_t *metrics, int64_t done, int6
     atomic_store(&metrics->progress_per_mille, fraction < 1 ? (int64_t)(fraction * 1000) : 1000);
 }
 
-void spill_job_metrics_end(spill_job_metrics_t *metrics, spill_code_t code)
+static void keep_message(spill_job_metrics_t *metrics, const spill_error_t *error)
+{
+    char *redacted = spill_redact(error->message);
+    bson_strncpy(metrics->message, redacted, sizeof metrics->message);
+    metrics->failed_us = spill_clock_now_us(NULL);
+    bson_free(redacted);
+}
+
+void spill_job_metrics_end(spill_job_metrics_t *metrics, spill_code_t code,
+                           const spill_error_t *error)
 {
     if (code == SPILL_CANCELLED)
         return;
     pthread_mutex_lock(&metrics->lock);
     metrics->failure = code;
+    if (code != SPILL_OK)
+        keep_message(metrics, error);
     pthread_mutex_unlock(&metrics->lock);
     if (code != SPILL_OK) {
         add(&metrics->failures[code], 1);
@@ -69,6 +81,27 @@ void spill_job_metrics_end(spill_job_metrics_t *metrics, spill_code_t code)
     add(&metrics->passes, 1);
     atomic_store(&metrics->failures_in_a_row, 0);
     atomic_store(&metrics->succeeded_us, spill_clock_now_us(NULL));
+}
+
+void spill_job_metrics_next(spill_job_metrics_t *metrics, int64_t next_us)
+{
+    pthread_mutex_lock(&metrics->lock);
+    metrics->next_us = next_us;
+    pthread_mutex_unlock(&metrics->lock);
+}
+
+void spill_job_metrics_failures(spill_job_metrics_t *metrics, spill_job_failures_t *failures)
+{
+    *failures = (spill_job_failures_t){.passes = atomic_load(&metrics->passes),
+                                       .in_a_row = atomic_load(&metrics->failures_in_a_row)};
+    for (int code = 1; code < SPILL_JOB_CODE_COUNT; code++)
+        failures->failures += atomic_load(&metrics->failures[code]);
+    pthread_mutex_lock(&metrics->lock);
+    memcpy(failures->definition, metrics->definition, sizeof failures->definition);
+    memcpy(failures->message, metrics->message, sizeof failures->message);
+    failures->failed_us = metrics->failed_us;
+    failures->next_us = metrics->next_us;
+    pthread_mutex_unlock(&metrics->lock);
 }
 
 /* ---- the text -------------------------------------------------------------------------------- */

@@ -41,6 +41,9 @@ typedef struct spill_job_metrics {
     atomic_bool waits;                            /* paused, or for a slow server */
     pthread_mutex_t lock;                         /* of the following */
     spill_code_t failure;                         /* of the last pass; SPILL_OK: it ended well */
+    char message[SPILL_ERROR_MESSAGE_SIZE];       /* of the last pass that failed; "": none did */
+    int64_t failed_us;                            /* when that was, since 1970 */
+    int64_t next_us;                              /* when the next pass begins; 0: not known */
     char definition[SPILL_NAME_SIZE];             /* the array, or the joint collection */
 } spill_job_metrics_t;
 
@@ -60,8 +63,25 @@ void spill_job_metrics_documents(spill_job_metrics_t *metrics, int64_t written);
 /* Set how much of the pass is done. `whole` 0: not known. */
 void spill_job_metrics_progress(spill_job_metrics_t *metrics, int64_t done, int64_t whole);
 
-/* Count a pass that ended with this code. SPILL_CANCELLED: it was stopped, which is no failure. */
-void spill_job_metrics_end(spill_job_metrics_t *metrics, spill_code_t code);
+/*
+ * Count a pass that ended with this code; *error has the message if that is not SPILL_OK.
+ * SPILL_CANCELLED: it was stopped, which is no failure.
+ */
+void spill_job_metrics_end(spill_job_metrics_t *metrics, spill_code_t code,
+                           const spill_error_t *error);
+
+/* Set when the next pass begins, in microseconds since 1970; 0: it has begun, or there is none. */
+void spill_job_metrics_next(spill_job_metrics_t *metrics, int64_t next_us);
+
+/* What an operator asks first: how many passes failed, why, and when the next one begins. */
+typedef struct spill_job_failures {
+    char definition[SPILL_NAME_SIZE];
+    int64_t passes, failures, in_a_row;
+    char message[SPILL_ERROR_MESSAGE_SIZE]; /* of the last failure, without secrets; "": none */
+    int64_t failed_us, next_us;             /* since 1970; 0: never */
+} spill_job_failures_t;
+
+void spill_job_metrics_failures(spill_job_metrics_t *metrics, spill_job_failures_t *failures);
 
 /* Append them in Prometheus' text format. */
 void spill_job_metrics_print(spill_job_metrics_t *metrics, spill_buffer_t *out);

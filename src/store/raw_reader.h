@@ -28,6 +28,12 @@ spill_code_t spill_raw_reader_open(const char *uri, const char *preference,
                                    spill_raw_reader_t **reader, spill_error_t *error);
 void spill_raw_reader_close(spill_raw_reader_t *reader); /* NULL is allowed */
 
+/*
+ * Does a server that the URI's preference reads from answer a hello on a new connection? Waits at
+ * most about timeout_ms, and longer for a slow DNS. Any thread. A URI that cannot be opened: true.
+ */
+bool spill_raw_reader_answers(const char *uri, int timeout_ms);
+
 /* "localhost:27017/shop": without user or password. Borrowed. */
 const char *spill_raw_reader_place(const spill_raw_reader_t *reader);
 const char *spill_raw_reader_database(const spill_raw_reader_t *reader);

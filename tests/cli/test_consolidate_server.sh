@@ -79,6 +79,13 @@ echo "$kills kills, $(cat writer.out)"
 expect 0 consolidate @uri plan.json --execute --log log --max-latency 5000 --rate 100000
 has out '"changing":0}'
 [ "$(grep -c '"equal" : true' log)" -ge $rooms ] || fail "the log: $(head -3 log)"
+head -n 1 log >line
+has line '"event" : "start", "version" : '
+tail -n 1 log >line
+has line '"event" : "end", "ended" : "done", "code" : "OK", "passes" : 1'
+expect 3 consolidate @uri plan.json --execute --log /dev/full
+has out '"changing":0}'
+has err 'the job continues without its log'
 collections check "$uri" plan.json written.json
 
 # ---- cut over, and one query over all rooms

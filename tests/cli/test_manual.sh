@@ -109,6 +109,36 @@ expect 0 define db other --preset sales
 [ "$(complete_line spillway count db ev)" = events ] || fail "definitions are not completed"
 [ "$(line='spillway count rocksdb:db ev' complete_line spillway count rocksdb : db ev)" = events ] ||
     fail "definitions of a store with a colon are not completed"
+[ "$(complete_line spillway sweep --rate 100 db ev)" = events ] || fail "definitions after an option's value"
+[ "$(complete_line spillway sweep --quiet db ev)" = events ] || fail "definitions after an option"
+touch jobs.sock
+[ "$(complete_line spillway migrate --control jobs)" = jobs.sock ] || fail "a socket is not completed"
+[ "$(complete_line spillway migrate db plan.json --log = jobs)" = jobs.sock ] || fail "a log is not completed"
+[ "$(complete_line spillway migrate --log jobs)" = jobs.sock ] || fail "a log without = is not completed"
+[ "$(complete_line spillway control jobs)" = jobs.sock ] || fail "control does not complete its socket"
+[ "$(complete_line spillway control jobs.sock st)" = status ] || fail "control does not complete its commands"
+
+# The same, in zsh and fish: each line, and what its last word becomes.
+cat >lines <<'END'
+spillway count db ev=events
+spillway sweep --rate 100 db ev=events
+spillway sweep --quiet db ev=events
+spillway migrate --control jobs=jobs.sock
+spillway migrate --log jobs=jobs.sock
+spillway control jobs=jobs.sock
+spillway control jobs.sock st=status
+END
+if command -v zsh >/dev/null; then
+    mapfile -t typed < <(cut -d= -f1 lines)
+    PATH=$(dirname "$SPILLWAY"):$PATH zsh -f "${BASH_SOURCE[0]%/*}/complete.zsh" ./spillway.zsh "${typed[@]}" >completed
+    sed -E 's/[a-z.]+=(.*)/\1 /' lines | cmp -s - completed || fail "zsh completes: $(cat completed)"
+fi
+if command -v fish >/dev/null; then
+    while IFS='=' read -r line word; do
+        PATH=$(dirname "$SPILLWAY"):$PATH fish -c "source spillway.fish; complete -C '$line'" >completed 2>wrong </dev/null
+        [ "$(cut -f1 completed)" = "$word" ] || fail "fish: $line: $(cat completed wrong)"
+    done <lines
+fi
 
 if command -v man >/dev/null; then
     man --warnings -l "$manual" 2>warnings >page

@@ -77,6 +77,16 @@ expect 0 read "$db" events ada --limit 1000 --oldest --json
 cmp -s out before || fail "the array has changed"
 clean "$db"
 
+# A log that cannot be written does not keep the migration from its work.
+if [ -e /dev/full ]; then
+    expect 3 migrate "$db" plan.json --execute --log /dev/full
+    has out '"step":"laid out"'
+    has err '/dev/full cannot be written (No space left on device): the job continues without its log'
+    has err '/dev/full lacks 3 lines'
+    expect 3 migrate "$db" plan.json --execute --log .
+    has err 'Is a directory'
+fi
+
 # ---- another layout, in two stages ---------------------------------------------------------------
 
 # plan_of NAME FILE OPTION...: write a plan that migrates users.events to a definition with the options.

@@ -164,7 +164,7 @@ def progress():
                 row = json.loads(line)
             except ValueError:  # a line that a kill cut off
                 continue
-            if row.get("taken") or row.get("brought"):
+            if row["event"] == "owner" and (row.get("taken") or row.get("brought")):
                 done.add((json.dumps(row["owner"]), row.get("brought", False)))
     return len(done)
 

@@ -79,6 +79,26 @@ def an_idle_gateway_has_a_page():
     gateway.stop()
 
 
+def milliseconds(cell):
+    number, unit = cell.split()
+    return float(number) * {"ms": 1, "s": 1000}[unit]
+
+
+def check_buckets(metrics, latencies):
+    """The buckets are fine enough for quantiles, and the page shows those of the histogram."""
+    found = re.findall(r'^spillway_gateway_translated_seconds_bucket{class="write",le="(.*)"} (\d+)$', metrics, re.M)
+    bounds = [float(bound) for bound, _ in found]
+    counts = [int(count) for _, count in found]
+    assert bounds[0] == 50e-6 and bounds[-2:] == [10, float("inf")], bounds
+    assert all(low < high <= 1.7 * low for low, high in zip(bounds[:-2], bounds[1:-1], strict=True)), bounds
+    coarse = [100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 0.1, 0.25, 1, 10]
+    assert set(coarse) <= set(bounds), "queries for one of the coarse bounds find nothing"
+    assert counts == sorted(counts) and counts[-1] > 0, counts
+    for share, cell in zip((50, 95, 99), latencies["writes to served arrays"][2:], strict=True):
+        least = next(bound for bound, count in zip(bounds, counts, strict=True) if count * 100 >= share * counts[-1])
+        assert abs(milliseconds(cell) - least * 1000) <= 0.01 * milliseconds(cell), (share, cell, least)
+
+
 def the_page_shows_what_happened():
     gateway, port = start()
     make_traffic(gateway)
@@ -109,6 +129,7 @@ def the_page_shows_what_happened():
                            'operation="$bit"}') == 3
     log = gateway.log_text()
     assert log.count('"event" : "refused"') == 5 and '"operation" : "$bit"' in log, log
+    check_buckets(metrics, latencies)
     for text in (page, metrics, log):
         for private in (SECRET, "private", "script>", "owner-1"):
             assert private not in text, private

@@ -58,13 +58,14 @@ static void test_health_is_that_of_the_last_pass(void **state)
 {
     (void)state;
     spill_job_metrics_t metrics;
+    const spill_error_t failed = {.code = SPILL_IO};
     spill_job_metrics_init(&metrics, "sweep");
     assert_has(&metrics, "/healthz", SPILL_HTTP_OK, "ok\n");
     assert_has(&metrics, "/metrics", SPILL_HTTP_OK,
                "spillway_job_last_success_time_seconds{command=\"sweep\"} 0\n");
-    spill_job_metrics_end(&metrics, SPILL_IO);
-    spill_job_metrics_end(&metrics, SPILL_IO);
-    spill_job_metrics_end(&metrics, SPILL_CANCELLED); /* is no failure */
+    spill_job_metrics_end(&metrics, SPILL_IO, &failed);
+    spill_job_metrics_end(&metrics, SPILL_IO, &failed);
+    spill_job_metrics_end(&metrics, SPILL_CANCELLED, &failed); /* is no failure */
     assert_has(&metrics, "/healthz", SPILL_HTTP_UNAVAILABLE, "the last pass failed: IO;");
     assert_has(&metrics, "/metrics", SPILL_HTTP_OK,
                "spillway_job_failures_total{command=\"sweep\",code=\"IO\"} 2\n");
@@ -72,13 +73,44 @@ static void test_health_is_that_of_the_last_pass(void **state)
                "spillway_job_failures_total{command=\"sweep\",code=\"CORRUPT\"} 0\n");
     assert_has(&metrics, "/metrics", SPILL_HTTP_OK,
                "spillway_job_failures_in_a_row{command=\"sweep\"} 2\n");
-    spill_job_metrics_end(&metrics, SPILL_OK);
+    spill_job_metrics_end(&metrics, SPILL_OK, NULL);
     assert_has(&metrics, "/healthz", SPILL_HTTP_OK, "ok\n");
     assert_has(&metrics, "/metrics", SPILL_HTTP_OK,
                "spillway_job_failures_in_a_row{command=\"sweep\"} 0\n");
     assert_has(&metrics, "/metrics", SPILL_HTTP_OK,
                "spillway_job_passes_total{command=\"sweep\"} 1\n");
     assert_has(&metrics, "/", SPILL_HTTP_NOT_FOUND, "try /metrics or /healthz\n");
+}
+
+static void test_the_last_failure_is_kept(void **state)
+{
+    (void)state;
+    spill_job_metrics_t metrics;
+    spill_job_failures_t failures;
+    const spill_error_t failed = {.message = "mongodb://ada:secret@host/shop: no server"};
+    spill_job_metrics_init(&metrics, "sweep");
+    spill_job_metrics_begin(&metrics, "orders");
+    spill_job_metrics_failures(&metrics, &failures);
+    assert_string_equal(failures.definition, "orders");
+    assert_string_equal(failures.message, "");
+    assert_int_equal(failures.failures + failures.in_a_row + failures.failed_us + failures.next_us,
+                     0);
+    spill_job_metrics_end(&metrics, SPILL_IO, &failed);
+    spill_job_metrics_end(&metrics, SPILL_BUSY, &failed);
+    spill_job_metrics_next(&metrics, 77);
+    spill_job_metrics_failures(&metrics, &failures);
+    assert_int_equal(failures.failures, 2);
+    assert_int_equal(failures.in_a_row, 2);
+    assert_int_equal(failures.next_us, 77);
+    assert_true(failures.failed_us > 0);
+    assert_non_null(strstr(failures.message, "no server"));
+    assert_null(strstr(failures.message, "secret"));
+    spill_job_metrics_end(&metrics, SPILL_OK, NULL);
+    spill_job_metrics_failures(&metrics, &failures);
+    assert_int_equal(failures.passes, 1);
+    assert_int_equal(failures.failures, 2);
+    assert_int_equal(failures.in_a_row, 0);
+    assert_non_null(strstr(failures.message, "no server"));
 }
 
 static void test_progress_stays_between_0_and_1(void **state)
@@ -133,6 +165,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_owners_are_counted),
         cmocka_unit_test(test_health_is_that_of_the_last_pass),
+        cmocka_unit_test(test_the_last_failure_is_kept),
         cmocka_unit_test(test_progress_stays_between_0_and_1),
         cmocka_unit_test(test_labels_are_escaped),
         cmocka_unit_test(test_addresses_are_checked),

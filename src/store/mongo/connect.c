@@ -1,5 +1,6 @@
 /* The URI, the pool of clients, and the check of the server's abilities. */
 #include "store/mongo/guarded.h"
+#include "store/raw_reader.h"
 
 #include "util/error.h"
 #include "util/text.h"
@@ -468,6 +469,26 @@ static spill_code_t connect_store(spill_mongo_t *store, const mongoc_uri_t *uri,
 static void destroy_uri(mongoc_uri_t **uri)
 {
     mongoc_uri_destroy(*uri);
+}
+
+bool spill_raw_reader_answers(const char *text, int timeout_ms)
+{
+    spill_error_t error;
+    bson_error_t cause;
+    SPILL_SCOPED(destroy_uri) mongoc_uri_t *uri = NULL;
+    if (spill_driver_load(&error) != SPILL_OK || parse(text, &uri, &error) != SPILL_OK)
+        return true;
+    mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS, timeout_ms);
+    mongoc_uri_set_option_as_int32(uri, MONGOC_URI_CONNECTTIMEOUTMS, timeout_ms);
+    mongoc_client_t *client = mongoc_client_new_from_uri(uri);
+    if (!client)
+        return true;
+    mongoc_server_description_t *server =
+        mongoc_client_select_server(client, false, mongoc_uri_get_read_prefs_t(uri), &cause);
+    bool answers = server != NULL;
+    mongoc_server_description_destroy(server);
+    mongoc_client_destroy(client);
+    return answers;
 }
 
 spill_code_t spill_mongo_open(const char *text, const spill_store_options_t *options,

@@ -36,9 +36,11 @@ spill_code_t spill_driver_load(spill_error_t *error);
     X(bulk_operation_update_one_with_opts)                                                         \
     X(client_command_simple)                                                                       \
     X(client_command_simple_with_server_id)                                                        \
+    X(client_destroy)                                                                              \
     X(client_get_collection)                                                                       \
     X(client_get_database)                                                                         \
     X(client_get_uri)                                                                              \
+    X(client_new_from_uri)                                                                         \
     X(client_pool_destroy)                                                                         \
     X(client_pool_new_with_error)                                                                  \
     X(client_pool_pop)                                                                             \
@@ -143,9 +145,11 @@ extern spill_driver_t spill_driver;
 #define mongoc_client_command_simple spill_driver.client_command_simple
 #define mongoc_client_command_simple_with_server_id                                                \
     spill_driver.client_command_simple_with_server_id
+#define mongoc_client_destroy spill_driver.client_destroy
 #define mongoc_client_get_collection spill_driver.client_get_collection
 #define mongoc_client_get_database spill_driver.client_get_database
 #define mongoc_client_get_uri spill_driver.client_get_uri
+#define mongoc_client_new_from_uri spill_driver.client_new_from_uri
 #define mongoc_client_pool_destroy spill_driver.client_pool_destroy
 #define mongoc_client_pool_new_with_error spill_driver.client_pool_new_with_error
 #define mongoc_client_pool_pop spill_driver.client_pool_pop
