@@ -305,7 +305,7 @@ static void log_owner(spill_cli_migrate_t *run, const spill_migrated_t *migrated
         BSON_APPEND_BOOL(&line, "anew", migrated->recopied);
     } else {
         BSON_APPEND_BOOL(&line, "taken", migrated->adopted);
-        if (migrated->at_once)
+        if (migrated->full)
             BSON_APPEND_BOOL(&line, "full", true);
         BSON_APPEND_INT64(&line, "moved", migrated->moved);
         BSON_APPEND_INT64(&line, "pages", migrated->pages);
@@ -416,9 +416,11 @@ void spill_cli_migrate_print_survey(const spill_cli_migrate_t *run)
         survey->elements, survey->pages, spill_cli_plural(survey->pages, "page", "pages"),
         run->definition->page_collection);
     if (survey->full > 0)
-        printf("%s: %" PRId64 " of these documents are full, or nearly: one update adopts and "
-               "cuts each\n",
-               name, survey->full);
+        spill_cli_print("%s: %s less than 1 KiB left to 16 MiB: pushes to %s fail, or soon will, "
+                        "until the migration has adopted %s\n",
+                        name,
+                        spill_counted_text(survey->full, "document has", "documents have").text,
+                        survey->full == 1 ? "it" : "them", survey->full == 1 ? "it" : "each");
     if (survey->failed > 0)
         printf("%s: %" PRId64 " %s will be skipped, for the reasons above\n", name, survey->failed,
                spill_cli_plural(survey->failed, "array", "arrays"));

@@ -31,7 +31,6 @@ static void count_owner(spill_migrate_result_t *result, const spill_oversized_t 
 {
     result->owners++;
     result->unmanaged += oversized->ours ? 0 : 1;
-    result->full += oversized->full ? 1 : 0;
     result->elements += oversized->elements;
     result->bytes += oversized->bytes;
 }
@@ -94,6 +93,7 @@ static spill_code_t survey_owner(spill_migrate_pass_t *pass, const spill_oversiz
     spill_code_t code = check_owner(pass, oversized, &skips, &failure);
     if (skips)
         return predict_failure(pass, oversized, &failure);
+    pass->result->full += oversized->full ? 1 : 0;
     if (code != SPILL_OK && error)
         *error = failure;
     SPILL_TRY(code);
@@ -171,14 +171,17 @@ static spill_code_t reshape(spill_migrate_pass_t *pass, const spill_oversized_t 
     spill_migrate_result_t added = {
         .moved = reshaped.elements, .pages = reshaped.pages, .changed = reshaped.changed};
     count_owner(&added, oversized);
-    added.full = reshaped.at_once ? 1 : 0;
+    /* The document may have become full after the search. */
+    bool full = oversized->full || reshaped.at_once;
+    added.full = full ? 1 : 0;
     spill_migrated_t migrated = {.owner = &oversized->owner,
                                  .elements = oversized->elements,
                                  .moved = reshaped.elements,
                                  .pages = reshaped.pages,
                                  .hash = reshaped.hash,
                                  .adopted = reshaped.taken,
-                                 .at_once = reshaped.at_once};
+                                 .at_once = reshaped.at_once,
+                                 .full = full};
     code = spill_migrate_report(pass, code, &failure, &added, &migrated, error);
     spill_migrate_end_turn(pass, reshaped.elements > 0 ? reshaped.elements : 1, started_us);
     return code;

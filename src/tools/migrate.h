@@ -16,11 +16,17 @@
 #include <spillway/array.h>
 #include <spillway/store.h>
 
+/*
+ * A document with less than this below the limit is full: it may have no room for the bytes that
+ * ADOPT adds, about 300.
+ */
+enum { SPILL_MIGRATE_ROOM_BYTES = 1024 };
+
 /* What must be done, or was done. Calls add to these numbers. */
 typedef struct spill_migrate_result {
     int64_t owners;    /* visited: their arrays must be reshaped, or are unmanaged by an undo */
     int64_t unmanaged; /* of these, owners of unmanaged arrays */
-    int64_t full;      /* of these, full or nearly full documents; adopted and cut in one update */
+    int64_t full;      /* of these, documents without room; not those that are skipped */
     int64_t elements;  /* in their arrays */
     int64_t bytes;     /* of their arrays */
     int64_t moved;     /* elements moved to pages */
@@ -38,6 +44,7 @@ typedef struct spill_migrated {
     uint64_t hash;  /* of the moved, or compared, elements in their order */
     bool adopted;   /* the array was unmanaged and is adopted */
     bool at_once;   /* the update that adopted it also cut it */
+    bool full;      /* its document had no room (SPILL_MIGRATE_ROOM_BYTES) */
     bool unmanaged; /* the array is unmanaged again */
     bool caught_up; /* copied to the planned definition and compared (tools/staged.h) */
     bool recopied;  /* that copy was made again from the start */
