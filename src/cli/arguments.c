@@ -1,5 +1,6 @@
 /* The command line: values of arguments, and options from a command's table to an invocation. */
 #include "cli/cli.h"
+#include "cli/fold.h"
 
 #include "bson/value.h"
 #include "definition/schema.h"
@@ -503,6 +504,8 @@ spill_exit_t spill_command_run(const spill_command_t *command, int argc, char **
     argp_err_exit_status = SPILL_EXIT_USAGE;
     argp_parse(&argp, argc, words, 0, NULL, &parse);
     spill_cli_set_mode(invocation.mode);
+    if ((command->common & SPILL_COMMON_FOLDS) != 0 && spill_cli_prints_tables(&invocation))
+        spill_cli_fold_stdout();
     spill_exit_t result = command->run(&invocation);
     bson_free(invocation.arguments);
     bson_strfreev(words);

@@ -425,8 +425,8 @@ const spill_command_t spill_command_migrate = {
         "  spillway migrate mongodb://localhost/shop plan.json --execute --rate 5000 --log moved\n"
         "  spillway migrate mongodb://localhost/shop plan.json --execute --finish\n"
         "  spillway migrate mongodb://localhost/shop plan.json --execute --undo",
-    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY | SPILL_COMMON_MODE |
-              SPILL_COMMON_DRY_RUN,
+    .common = SPILL_COMMON_FOLDS | SPILL_COMMON_JSON | SPILL_COMMON_QUIET |
+              SPILL_COMMON_DURABILITY | SPILL_COMMON_MODE | SPILL_COMMON_DRY_RUN,
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,

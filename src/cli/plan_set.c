@@ -154,7 +154,8 @@ const spill_command_t spill_command_plan_set = {
         "  spillway plan-set plan.json shop.users.events --order oldest-first\n"
         "  spillway plan-set plan.json products.reviews --layout subset --top 5 --migrate\n"
         "  spillway plan-set plan.json users.logins --layout capped --threshold 100 --dry-run",
-    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_MODE | SPILL_COMMON_DRY_RUN,
+    .common = SPILL_COMMON_FOLDS | SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_MODE |
+              SPILL_COMMON_DRY_RUN,
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,

@@ -85,7 +85,7 @@ const spill_command_t spill_command_verify = {
             "Examples:\n"
             "  spillway verify feeds.db\n"
             "  spillway verify feeds.db events --json",
-    .common = SPILL_COMMON_JSON,
+    .common = SPILL_COMMON_FOLDS | SPILL_COMMON_JSON,
     .walked = "verified",
     .run = run_verify};
 
@@ -318,7 +318,8 @@ const spill_command_t spill_command_repair = {
             "  spillway repair feeds.db --yes\n"
             "  spillway repair feeds.db events\n"
             "  spillway repair feeds.db events alice",
-    .common = SPILL_COMMON_JSON | SPILL_COMMON_DURABILITY | SPILL_COMMON_DRY_RUN,
+    .common =
+        SPILL_COMMON_FOLDS | SPILL_COMMON_JSON | SPILL_COMMON_DURABILITY | SPILL_COMMON_DRY_RUN,
     .walked = "checked",
     .interrupted = "what was found in them is complete; run the same command for the others",
     .options = OPTIONS,
@@ -438,6 +439,6 @@ const spill_command_t spill_command_restore = {
             "\n"
             "Example:\n"
             "  spillway restore /backup/feeds-2026-02-01 feeds.db",
-    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_MODE,
+    .common = SPILL_COMMON_FOLDS | SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_MODE,
     .walked = "verified",
     .run = run_restore};
