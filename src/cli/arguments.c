@@ -427,7 +427,7 @@ static void fill_rows(const spill_command_t *command, struct argp_option *rows)
 /* ---- examples in the help -------------------------------------------------------------------- */
 
 /* argp breaks lines that are longer than this, and knows nothing of a shell's lines. */
-enum { HELP_COLUMNS = 79 };
+enum { HELP_COLUMNS = 78 };
 
 /*
  * The last blank of a line of shell at which it can be continued on the next line, so that the line
@@ -465,7 +465,6 @@ static char *fold_examples(const char *text)
                                   : text[length] == '\n' ? "\n"
                                                          : "");
         text += piece + (text[piece] != '\0');
-        /* The rest of a line is short, because no example needs three lines. */
     }
     return bson_string_free(folded, false);
 }

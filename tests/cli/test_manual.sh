@@ -42,6 +42,8 @@ in_manual() { # the options of a section
 
 # Each example in ./out is a command line for a shell; a line that another one continues ends with \.
 check_examples() { # COMMAND
+    sed -n '/^Examples\?:/,$p' out | grep -vE '^(Examples?:|  |$|[A-Z].*\.$)' >wrapped
+    [ -s wrapped ] && fail "$1: an example is wrapped: $(cat wrapped)"
     sed -n '/^Examples\?:/,$p' out | grep '^  ' | sed 's/^  //' >examples
     [ -s examples ] || fail "$1 --help has no example"
     grep -vE '^(spillway|zcat|source) |^  ' examples >strange
