@@ -464,6 +464,7 @@ spill_migrate_options_t spill_cli_migrate_hooks(spill_cli_migrate_t *run)
     return (spill_migrate_options_t){.throttle = &run->throttle,
                                      .threads = run->threads,
                                      .resumes = run->resumes,
+                                     .owner = run->owner,
                                      .migrated = report_owner,
                                      .progress = show_progress,
                                      .caught_up = show_caught_up,
@@ -494,6 +495,7 @@ spill_code_t spill_cli_migrate_pass(spill_cli_migrate_t *run, spill_cli_pass_fn 
     spill_array_close(array);
     spill_cli_progress_break(&run->operate.progress);
     run->failed += result.failed;
+    run->last = result;
     report_resumed(run, result.resumed);
     if (code == SPILL_OK || code == SPILL_CANCELLED)
         spill_cli_migrate_print_result(run, step, code, &result);

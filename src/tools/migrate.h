@@ -66,6 +66,7 @@ typedef struct spill_migrate_options {
      * element that this definition cannot store is left unchanged: its owner fails.
      */
     const spill_definition_t *planned;
+    const spill_value_t *owner; /* spill_migrate_undo: only this owner; NULL: all */
     /* All may be NULL. Called by any of these threads, one at a time. */
     void (*migrated)(void *context, const spill_migrated_t *migrated);
     void (*progress)(void *context, const spill_migrate_result_t *result);
@@ -116,6 +117,7 @@ spill_code_t spill_migrate(spill_array_t *array, const spill_migrate_options_t *
 /*
  * Check that every array would fit its document again after spill_migrate_undo. Reads every owner
  * (`migrated` reports each that does not fit) and changes nothing. SPILL_TOO_BIG: some do not fit.
+ * With options->owner, check only that owner. SPILL_NOT_FOUND: there is no such owner.
  */
 spill_code_t spill_migrate_check_undo(spill_array_t *array, const spill_migrate_options_t *options,
                                       spill_migrate_result_t *result, spill_error_t *error);
@@ -124,6 +126,9 @@ spill_code_t spill_migrate_check_undo(spill_array_t *array, const spill_migrate_
  * Check the same, then unmanage every array of the definition. Clients of the library and sweeps
  * must be stopped; other programs may push. After a crash, the same call continues. SPILL_REFUSED:
  * at the end some arrays were adopted again.
+ *
+ * With options->owner, unmanage only the array of that owner. No client may edit or remove its
+ * elements meanwhile; clients may do anything to the other owners.
  */
 spill_code_t spill_migrate_undo(spill_array_t *array, const spill_migrate_options_t *options,
                                 spill_migrate_result_t *result, spill_error_t *error);

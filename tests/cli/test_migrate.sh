@@ -58,6 +58,7 @@ cp out before
 
 expect 0 migrate "$db" plan.json --undo
 has out '"step":"can be undone","owners":1,"taken":0,"full":0,"elements":40'
+has err 'events: --execute would put 40 elements of 1 owner back into the documents of users, and delete the pages'
 has err 'nothing was changed: act with --execute'
 expect 0 migrate "$db" plan.json --undo --execute --yes --log moved.ndjson
 has out '"step":"undone","owners":1,"taken":0,"full":0,"elements":40'
