@@ -53,6 +53,15 @@ check_examples() { # COMMAND
     bash -n examples 2>wrong || fail "$1: $(cat wrong)"
 }
 
+# Words of tables for names in JSON: the man page and docs/reference/terminal.md have each.
+sed -n '/word_for_people/,/^}/p' "$SPILLWAY_SOURCE/src/cli/table.c" | grep -oE '\{"[^"]+", +"[^"]+"\}' |
+    sed 's/{"\(.*\)", *"\(.*\)"}/\1\t\2/' >words
+[ "$(wc -l <words)" -ge 10 ] || fail "table.c has only these words: $(cat words)"
+while IFS=$'\t' read -r name word; do
+    grep -qE "\`$name\`.* \| $word \|\$" "$SPILLWAY_SOURCE/docs/reference/terminal.md" || fail "terminal.md does not say that $name is $word"
+    grep -A3 -xF ".I $name" manual | tr '\n' ' ' | grep -qF "$word" || fail "the man page does not say that $name is $word"
+done <words
+
 in_manual 'COMMON OPTIONS' >common
 for command in "${commands[@]}"; do
     options_of "$command" >options
