@@ -80,10 +80,9 @@ static void put_owners(FILE *to, const spill_scan_path_t *path, int64_t scanned_
     }
     fputs("</tbody></table>\n", to);
     if (beyond)
-        fputs(
-            "<p class=\"names\">-: not within the time that the forecast can foresee, which is as "
-            "long as the array's past.</p>\n",
-            to);
+        fputs("<p class=\"names\">-: no date. It is further ahead than the known past is long, or "
+              "there are too few elements to learn from.</p>\n",
+              to);
     fputs("</details>\n", to);
 }
 
