@@ -409,11 +409,12 @@ void spill_cli_migrate_print_survey(const spill_cli_migrate_t *run)
         return;
     }
     spill_cli_print(
-        "%s: %s.%s, %" PRId64 " %s to reshape, of which %" PRId64 " are unmanaged; %" PRId64
+        "%s: %s.%s, %" PRId64 " %s to reshape, of which %" PRId64 " %s unmanaged; %" PRId64
         " of %" PRId64 " elements go to about %" PRId64 " %s in %s\n",
         name, run->definition->collection, run->definition->array, survey->owners,
-        spill_cli_plural(survey->owners, "array", "arrays"), survey->unmanaged, survey->moved,
-        survey->elements, survey->pages, spill_cli_plural(survey->pages, "page", "pages"),
+        spill_cli_plural(survey->owners, "array", "arrays"), survey->unmanaged,
+        spill_cli_plural(survey->unmanaged, "is", "are"), survey->moved, survey->elements,
+        survey->pages, spill_cli_plural(survey->pages, "page", "pages"),
         run->definition->page_collection);
     if (survey->full > 0)
         spill_cli_print("%s: %s less than 1 KiB left to 16 MiB: pushes to %s fail, or soon will, "

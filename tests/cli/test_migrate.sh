@@ -70,7 +70,7 @@ has err '40 elements that were not put there by Spillway'
 # ---- migrated again ------------------------------------------------------------------------------
 
 expect 0 migrate "$db" plan.json
-has out '1 array to reshape, of which 1 are unmanaged'
+has out '1 array to reshape, of which 1 is unmanaged'
 expect 0 migrate "$db" plan.json --execute --log moved.ndjson
 has out '"step":"laid out","owners":1,"taken":1,"full":0,"elements":40,"moved":30,"pages":8'
 has moved.ndjson '"taken" : true, "moved" : 30, "pages" : 8, "hash" : '
