@@ -34,9 +34,9 @@ typedef struct spill_finding {
 
 /** What was verified. */
 typedef struct spill_verify_summary {
-    int64_t owners;      /**< owners that were read */
-    int64_t pages;       /**< page documents that were read */
-    int64_t elements;    /**< elements that were counted */
+    int64_t owners;      /**< owners that were read, and those that have pages but no head */
+    int64_t pages;       /**< page documents that were read, and those without a head */
+    int64_t elements;    /**< elements that were counted; not those in pages without a head */
     int64_t findings;    /**< things that are wrong */
     int version;         /**< SPILL_VERIFY_SUMMARY_VERSION of the library */
     int64_t reserved[4]; /**< 0: for fields of later versions */

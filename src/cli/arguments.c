@@ -1,5 +1,6 @@
 /* The command line: values of arguments, and options from a command's table to an invocation. */
 #include "cli/cli.h"
+#include "cli/fold.h"
 
 #include "bson/value.h"
 #include "definition/schema.h"
@@ -426,7 +427,7 @@ static void fill_rows(const spill_command_t *command, struct argp_option *rows)
 /* ---- examples in the help -------------------------------------------------------------------- */
 
 /* argp breaks lines that are longer than this, and knows nothing of a shell's lines. */
-enum { HELP_COLUMNS = 79 };
+enum { HELP_COLUMNS = 78 };
 
 /*
  * The last blank of a line of shell at which it can be continued on the next line, so that the line
@@ -464,7 +465,6 @@ static char *fold_examples(const char *text)
                                   : text[length] == '\n' ? "\n"
                                                          : "");
         text += piece + (text[piece] != '\0');
-        /* The rest of a line is short, because no example needs three lines. */
     }
     return bson_string_free(folded, false);
 }
@@ -503,6 +503,8 @@ spill_exit_t spill_command_run(const spill_command_t *command, int argc, char **
     argp_err_exit_status = SPILL_EXIT_USAGE;
     argp_parse(&argp, argc, words, 0, NULL, &parse);
     spill_cli_set_mode(invocation.mode);
+    if ((command->common & SPILL_COMMON_FOLDS) != 0 && spill_cli_prints_tables(&invocation))
+        spill_cli_fold_stdout();
     spill_exit_t result = command->run(&invocation);
     bson_free(invocation.arguments);
     bson_strfreev(words);

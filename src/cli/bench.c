@@ -375,7 +375,8 @@ const spill_command_t spill_command_bench = {
         "  spillway bench mongodb://localhost/test --layouts unbounded,newest --plots plots\n"
         "  spillway bench mongodb://localhost/test --tune\n"
         "  spillway bench mongodb://localhost/test --json >bench.json",
-    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY | SPILL_COMMON_MODE,
+    .common = SPILL_COMMON_FOLDS | SPILL_COMMON_JSON | SPILL_COMMON_QUIET |
+              SPILL_COMMON_DURABILITY | SPILL_COMMON_MODE,
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,

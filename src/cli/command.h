@@ -51,6 +51,7 @@ typedef struct spill_command spill_command_t;
 #define SPILL_COMMON_MODE 16U
 #define SPILL_COMMON_DRY_RUN 32U
 #define SPILL_COMMON_NO_JSON 64U /* its output is no result: there is no --json */
+#define SPILL_COMMON_FOLDS 128U  /* no option: without --json, a terminal gets text (cli/fold.h) */
 
 /* One row of the help for an option that several commands share (arguments.c). */
 typedef struct spill_common_option {

@@ -382,7 +382,8 @@ const spill_command_t spill_command_consolidate = {
         "  spillway consolidate mongodb://localhost/chat plan.json --execute --rate 5000\n"
         "  spillway consolidate mongodb://localhost/chat plan.json --execute --cut-over --views\n"
         "  spillway consolidate mongodb://localhost/chat plan.json --execute --finish",
-    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_MODE | SPILL_COMMON_DRY_RUN,
+    .common = SPILL_COMMON_FOLDS | SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_MODE |
+              SPILL_COMMON_DRY_RUN,
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,

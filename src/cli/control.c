@@ -390,5 +390,5 @@ const spill_command_t spill_command_control = {
             "  spillway migrate mongodb://localhost/shop plan.json --execute --control job.sock\n"
             "  spillway control job.sock status\n"
             "  spillway control job.sock rate 500",
-    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET,
+    .common = SPILL_COMMON_FOLDS | SPILL_COMMON_JSON | SPILL_COMMON_QUIET,
     .run = run_control};

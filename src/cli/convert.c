@@ -371,8 +371,8 @@ const spill_command_t spill_command_convert = {
         "  spillway convert feeds.db events --keep oldest\n"
         "  spillway convert feeds.db events --layout outlier --as recent --threshold 50 --page 50\n"
         "  spillway convert feeds.db events --as recent --finish",
-    .common =
-        SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY | SPILL_COMMON_DRY_RUN,
+    .common = SPILL_COMMON_FOLDS | SPILL_COMMON_JSON | SPILL_COMMON_QUIET |
+              SPILL_COMMON_DURABILITY | SPILL_COMMON_DRY_RUN,
     .durability = SPILL_DURABILITY_LOG,
     .options = OPTIONS,
     .defaults = &DEFAULTS,

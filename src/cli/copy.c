@@ -295,8 +295,8 @@ const spill_command_t spill_command_copy = {
             "  spillway copy feeds.db mongodb://localhost/feeds\n"
             "  spillway copy @production.uri backup.db events --quiet\n"
             "  spillway copy feeds.db env: events --threshold 50 --page 50",
-    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY |
-              SPILL_COMMON_PARTIAL | SPILL_COMMON_MODE,
+    .common = SPILL_COMMON_FOLDS | SPILL_COMMON_JSON | SPILL_COMMON_QUIET |
+              SPILL_COMMON_DURABILITY | SPILL_COMMON_PARTIAL | SPILL_COMMON_MODE,
     .durability = SPILL_DURABILITY_LOG,
     .options = OPTIONS,
     .defaults = &DEFAULTS,

@@ -305,7 +305,8 @@ const spill_command_t spill_command_define = {
         "    --order newest-first --collection users --array recentlyViewed \\\n"
         "    --count-field ''\n"
         "  spillway define feeds.db --json",
-    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY | SPILL_COMMON_MODE,
+    .common = SPILL_COMMON_FOLDS | SPILL_COMMON_JSON | SPILL_COMMON_QUIET |
+              SPILL_COMMON_DURABILITY | SPILL_COMMON_MODE,
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,

@@ -444,7 +444,7 @@ const spill_command_t spill_command_explain = {
             "Examples:\n"
             "  spillway explain feeds.db events alice\n"
             "  spillway explain feeds.db events alice --documents",
-    .common = SPILL_COMMON_JSON | SPILL_COMMON_PARTIAL,
+    .common = SPILL_COMMON_FOLDS | SPILL_COMMON_JSON | SPILL_COMMON_PARTIAL,
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,

@@ -298,7 +298,7 @@ const spill_command_t spill_command_import = {
         "    --owner-inner chat\n"
         "  zcat day.csv.gz | spillway import feeds.db events - --format csv \\\n"
         "    --owner user --as day-17",
-    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY,
+    .common = SPILL_COMMON_FOLDS | SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY,
     .durability = SPILL_DURABILITY_LOG,
     .options = OPTIONS,
     .defaults = &DEFAULTS,

@@ -6,12 +6,14 @@
 #include "store/store.h"
 #include "tools/planned.h"
 #include "util/error.h"
+#include "util/text.h"
 
 #include <string.h>
 
 typedef struct migrate_options {
     spill_cli_operate_given_t operate;
     const char *only;
+    const char *owner;
     bool finish;
     bool undo;
     bool yes;
@@ -48,7 +50,7 @@ static spill_code_t check_names(spill_cli_migrate_t *run, const spill_definition
 static spill_code_t remove_names(const spill_cli_migrate_t *run, const char *name,
                                  spill_error_t *error)
 {
-    return run->uri[0] != '\0' && run->failed == 0
+    return run->uri[0] != '\0' && run->failed == 0 && !run->owner
                ? spill_migrate_remove_names(run->store, run->uri, name, error)
                : SPILL_OK;
 }
@@ -214,14 +216,29 @@ static spill_code_t check_order(const spill_cli_migrate_t *run, spill_error_t *e
     return SPILL_OK;
 }
 
+/* Without --execute, say what an undo would do. */
+static spill_code_t check_undo(spill_cli_migrate_t *run, spill_error_t *error)
+{
+    const migrate_options_t *given = run->invocation->options;
+    SPILL_TRY(run->planned
+                  ? spill_cli_staged_undo(run, spill_staged_check_undo, "can be undone", error)
+                  : spill_cli_migrate_pass(run, spill_migrate_check_undo, "can be undone", error));
+    if (!given->operate.execute && !run->invocation->quiet)
+        spill_cli_say("%s: --execute would put %s of %s back into the documents of %s, and delete "
+                      "the pages%s",
+                      run->name, spill_counted_text(run->last.elements, "element", "elements").text,
+                      spill_counted_text(run->last.owners, "owner", "owners").text,
+                      run->definition->collection,
+                      run->planned ? " and the copies in the planned layout" : "");
+    return SPILL_OK;
+}
+
 /* Check what can be known before anything is changed. */
 static spill_code_t check_one(spill_cli_migrate_t *run, spill_error_t *error)
 {
     const migrate_options_t *given = run->invocation->options;
-    if (given->undo && run->planned)
-        return spill_cli_staged_undo(run, spill_staged_check_undo, "can be undone", error);
     if (given->undo)
-        return spill_cli_migrate_pass(run, spill_migrate_check_undo, "can be undone", error);
+        return check_undo(run, error);
     const spill_definition_t *reshaped = run->planned ? &run->planned->original : run->definition;
     bool begins = true;
     SPILL_TRY(check_order(run, error));
@@ -312,7 +329,27 @@ static spill_code_t database_of(const spill_cli_migrate_t *run, char *name, size
     return SPILL_OK;
 }
 
-static spill_code_t migrate_all(spill_cli_migrate_t *run, spill_error_t *error)
+/* Can one owner be undone? Of one definition, which is migrated in place. */
+static spill_code_t check_undone_owner(const spill_planned_t *arrays, const bool *chosen,
+                                       size_t count, spill_error_t *error)
+{
+    size_t definitions = 0;
+    for (size_t i = 0; i < count; i++) {
+        definitions += chosen[i] ? 1 : 0;
+        if (chosen[i] && arrays[i].staged)
+            return spill_fail(error, SPILL_INVALID,
+                              "--owner: '%s' is not migrated in place, so only the whole migration "
+                              "can be undone",
+                              arrays[i].definition.name);
+    }
+    return definitions == 1 ? SPILL_OK
+                            : spill_fail(error, SPILL_INVALID,
+                                         "--owner: the plan has %zu definitions: choose one with "
+                                         "--only",
+                                         definitions);
+}
+
+static spill_code_t work_on_all(spill_cli_migrate_t *run, spill_error_t *error)
 {
     const migrate_options_t *given = run->invocation->options;
     const char *file = run->invocation->arguments[1];
@@ -324,10 +361,27 @@ static spill_code_t migrate_all(spill_cli_migrate_t *run, spill_error_t *error)
     SPILL_TRY(spill_plan_file_arrays(file, database, &arrays, &count, error));
     SPILL_SCOPED(free_flags) bool *chosen = bson_malloc0((count + 1) * sizeof *chosen);
     SPILL_TRY(choose_arrays(run, arrays, chosen, count, error));
+    if (run->owner)
+        SPILL_TRY(check_undone_owner(arrays, chosen, count, error));
     SPILL_TRY(each_array(run, arrays, chosen, count, check_one, error));
     if (given->undo && !given->operate.execute)
         return SPILL_OK;
     return each_array(run, arrays, chosen, count, migrate_one, error);
+}
+
+static spill_code_t migrate_all(spill_cli_migrate_t *run, spill_error_t *error)
+{
+    const migrate_options_t *given = run->invocation->options;
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t owner;
+    spill_code_t code = SPILL_INVALID; /* run_migrate has checked the owner */
+    if (!given->owner || spill_cli_parse_owner(run->invocation, given->owner, &storage, &owner)) {
+        run->owner = given->owner ? &owner : NULL;
+        code = work_on_all(run, error);
+    }
+    run->owner = NULL;
+    bson_destroy(&storage);
+    return code;
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
@@ -343,6 +397,21 @@ static spill_cli_mode_t migrate_mode(const spill_invocation_t *invocation, bool 
     return execute ? SPILL_CLI_WRITE : SPILL_CLI_READ;
 }
 
+/* Print what is wrong with --owner, if anything. */
+static bool check_owner_option(const spill_invocation_t *invocation)
+{
+    const migrate_options_t *given = invocation->options;
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t owner;
+    bool good = given->undo;
+    if (!given->undo)
+        spill_cli_usage(invocation, "--owner is for --undo");
+    else
+        good = spill_cli_parse_owner(invocation, given->owner, &storage, &owner);
+    bson_destroy(&storage);
+    return good;
+}
+
 static spill_exit_t run_migrate(const spill_invocation_t *invocation)
 {
     const migrate_options_t *given = invocation->options;
@@ -351,7 +420,14 @@ static spill_exit_t run_migrate(const spill_invocation_t *invocation)
         return spill_cli_usage(invocation, "--dry-run cannot be combined with --execute");
     if (given->undo && given->finish)
         return spill_cli_usage(invocation, "--finish cannot be combined with --undo");
-    if (given->undo && given->operate.execute && !given->yes)
+    if (given->owner && !check_owner_option(invocation))
+        return SPILL_EXIT_USAGE;
+    if (given->owner && given->operate.execute && !given->yes)
+        refused = spill_cli_confirm(invocation,
+                                    "Unmanage the array of owner %s? Sweeps, and programs that "
+                                    "edit or remove its elements, must be stopped.",
+                                    given->owner);
+    else if (given->undo && given->operate.execute && !given->yes)
         refused = spill_cli_confirm(invocation,
                                     "Unmanage the arrays of '%s'? Programs that use "
                                     "Spillway's library must be stopped.",
@@ -380,6 +456,8 @@ static const spill_option_t OPTIONS[] = {
      "Continue, compare everything, and drop the originals of arrays not migrated in place"},
     {"undo", NULL, SPILL_OPTION_FLAG, offsetof(migrate_options_t, undo),
      "Unmanage the arrays, with all elements that they have now"},
+    {"owner", "OWNER", SPILL_OPTION_TEXT, offsetof(migrate_options_t, owner),
+     "With --undo: only the array of this owner. The definition stays"},
     {"yes", NULL, SPILL_OPTION_FLAG, offsetof(migrate_options_t, yes),
      "With --finish and --undo: do not ask"},
     {0}};
@@ -417,16 +495,19 @@ const spill_command_t spill_command_migrate = {
         "printed, and the exit code is 1. Definitions that cannot be migrated are skipped too, "
         "with exit code 4. `spillway sweep' moves elements that are pushed later. --undo "
         "unmanages the arrays; if one would exceed the limit of 16 MiB, "
-        "it reports that first, and changes nothing. After --finish there is no way back.\n"
+        "it reports that first, and changes nothing. After --finish there is no way back. "
+        "With --owner, --undo unmanages one array that was migrated in place. The definition and "
+        "the other owners stay; a sweep or another migration adopts the array again.\n"
         "\n"
         "Examples:\n"
         "  spillway plan mongodb://localhost/shop --output plan.json\n"
         "  spillway migrate mongodb://localhost/shop plan.json\n"
         "  spillway migrate mongodb://localhost/shop plan.json --execute --rate 5000 --log moved\n"
         "  spillway migrate mongodb://localhost/shop plan.json --execute --finish\n"
-        "  spillway migrate mongodb://localhost/shop plan.json --execute --undo",
-    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY | SPILL_COMMON_MODE |
-              SPILL_COMMON_DRY_RUN,
+        "  spillway migrate mongodb://localhost/shop plan.json --execute --undo\n"
+        "  spillway migrate mongodb://localhost/shop plan.json --undo --owner ann",
+    .common = SPILL_COMMON_FOLDS | SPILL_COMMON_JSON | SPILL_COMMON_QUIET |
+              SPILL_COMMON_DURABILITY | SPILL_COMMON_MODE | SPILL_COMMON_DRY_RUN,
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,

@@ -150,6 +150,7 @@ spill_code_t spill_cli_staged_undo(spill_cli_migrate_t *run, spill_cli_undo_fn u
     spill_code_t code = undo(&staged, &options, &result, error);
     spill_cli_progress_break(&run->operate.progress);
     run->failed += result.failed;
+    run->last = result;
     if (code == SPILL_OK || code == SPILL_CANCELLED)
         spill_cli_migrate_print_result(run, step, code, &result);
     return code;

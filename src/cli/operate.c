@@ -381,7 +381,7 @@ static void log_owner(spill_cli_migrate_t *run, const spill_migrated_t *migrated
         BSON_APPEND_BOOL(&line, "anew", migrated->recopied);
     } else {
         BSON_APPEND_BOOL(&line, "taken", migrated->adopted);
-        if (migrated->at_once)
+        if (migrated->full)
             BSON_APPEND_BOOL(&line, "full", true);
         BSON_APPEND_INT64(&line, "moved", migrated->moved);
         BSON_APPEND_INT64(&line, "pages", migrated->pages);
@@ -503,16 +503,19 @@ void spill_cli_migrate_print_survey(const spill_cli_migrate_t *run)
         return;
     }
     spill_cli_print(
-        "%s: %s.%s, %" PRId64 " %s to reshape, of which %" PRId64 " are unmanaged; %" PRId64
+        "%s: %s.%s, %" PRId64 " %s to reshape, of which %" PRId64 " %s unmanaged; %" PRId64
         " of %" PRId64 " elements go to about %" PRId64 " %s in %s\n",
         name, run->definition->collection, run->definition->array, survey->owners,
-        spill_cli_plural(survey->owners, "array", "arrays"), survey->unmanaged, survey->moved,
-        survey->elements, survey->pages, spill_cli_plural(survey->pages, "page", "pages"),
+        spill_cli_plural(survey->owners, "array", "arrays"), survey->unmanaged,
+        spill_cli_plural(survey->unmanaged, "is", "are"), survey->moved, survey->elements,
+        survey->pages, spill_cli_plural(survey->pages, "page", "pages"),
         run->definition->page_collection);
     if (survey->full > 0)
-        printf("%s: %" PRId64 " of these documents are full, or nearly: one update adopts and "
-               "cuts each\n",
-               name, survey->full);
+        spill_cli_print("%s: %s less than 1 KiB left to 16 MiB: pushes to %s fail, or soon will, "
+                        "until the migration has adopted %s\n",
+                        name,
+                        spill_counted_text(survey->full, "document has", "documents have").text,
+                        survey->full == 1 ? "it" : "them", survey->full == 1 ? "it" : "each");
     if (survey->failed > 0)
         printf("%s: %" PRId64 " %s will be skipped, for the reasons above\n", name, survey->failed,
                spill_cli_plural(survey->failed, "array", "arrays"));
@@ -567,6 +570,7 @@ spill_migrate_options_t spill_cli_migrate_hooks(spill_cli_migrate_t *run)
     return (spill_migrate_options_t){.throttle = &run->throttle,
                                      .threads = run->threads,
                                      .resumes = run->resumes,
+                                     .owner = run->owner,
                                      .migrated = report_owner,
                                      .progress = show_progress,
                                      .caught_up = show_caught_up,
@@ -597,6 +601,7 @@ spill_code_t spill_cli_migrate_pass(spill_cli_migrate_t *run, spill_cli_pass_fn 
     spill_array_close(array);
     spill_cli_progress_break(&run->operate.progress);
     run->failed += result.failed;
+    run->last = result;
     report_resumed(run, result.resumed);
     if (code == SPILL_OK || code == SPILL_CANCELLED)
         spill_cli_migrate_print_result(run, step, code, &result);

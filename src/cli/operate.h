@@ -147,6 +147,8 @@ typedef struct spill_cli_migrate {
     double delay_s;                       /* for which --rate delays the next owner */
     int64_t owners;                       /* that were worked on */
     int64_t done;                         /* of these, not skipped */
+    spill_migrate_result_t last;          /* of the last step */
+    const spill_value_t *owner;           /* of an undo; NULL: all */
     int64_t failed;
     spill_cli_skipped_owners_t skipped;
     bool resumes;    /* a pass may begin where an interrupted one ended */

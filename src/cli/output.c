@@ -1,5 +1,6 @@
 /* Output on stdout; errors and exit codes, and the only way for messages out of the program. */
 #include "cli/cli.h"
+#include "cli/fold.h"
 #include "cli/process.h"
 #include "util/buffer.h"
 #include "util/error.h"
@@ -32,6 +33,21 @@ static void put_visible(spill_buffer_t *to, const char *piece, size_t size)
     bson_free(text);
 }
 
+/* Fold messages on a terminal. A progress line, which begins with a carriage return, fits it. */
+static bool put_messages(const spill_buffer_t *visible)
+{
+    spill_buffer_t folded = SPILL_BUFFER_INIT;
+    const spill_buffer_t *written = visible;
+    if (visible->size > 0 && visible->data[0] != '\r' && isatty(STDERR_FILENO)) {
+        spill_cli_fold_text((const char *)visible->data, visible->size,
+                            (size_t)spill_cli_terminal_columns(), &folded);
+        written = &folded;
+    }
+    bool done = spill_write_all(STDERR_FILENO, written->data, written->size) == 0;
+    spill_buffer_release(&folded);
+    return done;
+}
+
 /* A progress line begins with a carriage return; only one at the start of a write passes. */
 static ssize_t write_message(void *cookie, const char *data, size_t size)
 {
@@ -49,7 +65,7 @@ static ssize_t write_message(void *cookie, const char *data, size_t size)
             spill_buffer_append_byte(&visible, (uint8_t)*stop++);
         at = stop;
     }
-    bool written = spill_write_all(STDERR_FILENO, visible.data, visible.size) == 0;
+    bool written = put_messages(&visible);
     spill_buffer_release(&visible);
     return written ? (ssize_t)size : 0;
 }

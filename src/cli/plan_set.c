@@ -36,12 +36,15 @@ static const spill_field_t edit_fields[] = {
                 .count_offset = offsetof(edit_line_t, change_count))};
 static const spill_record_t edit_record = SPILL_RECORD("edit", edit_line_t, edit_fields);
 
-/* A whole definition is in the file, and too long for a line. */
+/* What is too long for a line is in the file. */
 static const char *shown(const char *json)
 {
+    enum { SHOWN_MAX = 60 };
     if (!json)
         return "(none)";
-    return json[0] == '{' ? "{...}" : json;
+    if (json[0] == '"' && strlen(json) > SHOWN_MAX)
+        return "\"...\"";
+    return json[0] == '{' ? "{...}" : json[0] == '[' ? "[...]" : json;
 }
 
 static void print_changes(const spill_invocation_t *invocation, const spill_plan_edit_t *edit,
@@ -145,7 +148,9 @@ const spill_command_t spill_command_plan_set = {
         "`plan' prints it, such as shop.users.events; the database may be left out. With another "
         "--layout, the definition gets all names and bounds that this layout needs, and "
         "\"original\" if the layout is reached in stages. The options of `define' "
-        "change the definition. An entry that `spillway migrate' could not carry out is refused.\n"
+        "change the definition. An entry that `spillway migrate' could not carry out is refused. "
+        "With another layout or other bounds, the reasons, alternatives and the aggregation of the "
+        "entry change too, and its savings, which need a scan, are removed.\n"
         "\n"
         "All other parts of the file stay, also keys that this version does not know, and the "
         "order of the keys. The file is replaced at once, or not at all.\n"
@@ -154,7 +159,8 @@ const spill_command_t spill_command_plan_set = {
         "  spillway plan-set plan.json shop.users.events --order oldest-first\n"
         "  spillway plan-set plan.json products.reviews --layout subset --top 5 --migrate\n"
         "  spillway plan-set plan.json users.logins --layout capped --threshold 100 --dry-run",
-    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_MODE | SPILL_COMMON_DRY_RUN,
+    .common = SPILL_COMMON_FOLDS | SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_MODE |
+              SPILL_COMMON_DRY_RUN,
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,

@@ -46,8 +46,7 @@ int spill_cli_terminal_columns(void)
     return known && size.ws_col > 0 ? size.ws_col : COLUMNS;
 }
 
-/* The columns of a character by its first byte. A character of three bytes or more may be wide. */
-static int byte_columns(unsigned char byte)
+int spill_cli_byte_columns(unsigned char byte)
 {
     if ((byte & 0xC0U) == 0x80U)
         return 0;
@@ -58,7 +57,7 @@ static int text_columns(const char *text)
 {
     int columns = 0;
     for (; *text != '\0'; text++)
-        columns += byte_columns((unsigned char)*text);
+        columns += spill_cli_byte_columns((unsigned char)*text);
     return columns;
 }
 
@@ -75,8 +74,8 @@ static void cut_text(char *text, int columns)
         }
         int used = 0;
         char *at = text;
-        while (*at != '\0' && used + byte_columns((unsigned char)*at) <= columns)
-            used += byte_columns((unsigned char)*at++);
+        while (*at != '\0' && used + spill_cli_byte_columns((unsigned char)*at) <= columns)
+            used += spill_cli_byte_columns((unsigned char)*at++);
         *at = '\0';
     }
 }

@@ -84,4 +84,7 @@ double spill_cli_progress_seconds(const spill_cli_progress_t *progress);
 /* The columns of the terminal of stderr, or of stdout; 80 if there is none, or it does not know. */
 int spill_cli_terminal_columns(void);
 
+/* The columns of a character by its first byte. A character of three bytes or more may be wide. */
+int spill_cli_byte_columns(unsigned char byte);
+
 #endif

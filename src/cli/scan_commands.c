@@ -154,7 +154,7 @@ const spill_command_t spill_command_scan = {
             "  spillway scan dump/shop/products.bson.gz --max-elements 1000\n"
             "  spillway scan products.ndjson.gz --json --fail-on any >scan.json\n"
             "  spillway scan mongodb://localhost/shop --rate 5000 --read-preference secondary",
-    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_PARTIAL,
+    .common = SPILL_COMMON_FOLDS | SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_PARTIAL,
     .options = SCAN_OPTIONS,
     .defaults = &SCAN_DEFAULTS,
     .options_bytes = sizeof SCAN_DEFAULTS,
@@ -318,7 +318,8 @@ const spill_command_t spill_command_plan = {
         "Examples:\n"
         "  spillway plan dump/\n"
         "  spillway scan dump/ --json >scan.json; spillway plan scan.json --output plan.json",
-    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_MODE | SPILL_COMMON_PARTIAL,
+    .common = SPILL_COMMON_FOLDS | SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_MODE |
+              SPILL_COMMON_PARTIAL,
     .options = PLAN_OPTIONS,
     .defaults = &PLAN_DEFAULTS,
     .options_bytes = sizeof PLAN_DEFAULTS,

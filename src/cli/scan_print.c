@@ -58,10 +58,39 @@ static void print_since(const spill_scan_path_t *path)
                spill_number_text((double)growth->elapsed_ms / 86400e3).text);
 }
 
+/* Print the documents without room, and what to do. Of the largest owners only. */
+static void print_full(const spill_scan_path_t *path)
+{
+    const spill_large_owner_t *full = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < path->owners.count; i++) {
+        const spill_large_owner_t *owner = &path->owners.items[i];
+        if (owner->growth_forecast.limit.elements > 0)
+            continue;
+        full = full ? full : owner;
+        count++;
+    }
+    if (!full)
+        return;
+    printf("    full:    ");
+    print_owner(full);
+    if (count > 1)
+        printf(" and %zu more have", count - 1);
+    else
+        printf(" has");
+    printf(" no room for one more %s of the mean size: a write that adds one fails now\n"
+           "    to do:   `spillway plan' says what helps%s\n",
+           path->map ? "key" : "element",
+           path->map ? "" : "; `spillway migrate' makes room in full documents, too");
+}
+
 static void print_growth(const spill_scan_path_t *path, int64_t scanned_ms)
 {
     const spill_large_owner_t *owner = spill_owners_first_at_limit(&path->owners);
     const spill_growth_forecast_t *growth = &owner->growth_forecast;
+    print_full(path);
+    if (growth->limit.elements == 0)
+        return;
     if (path->owners.items[0].growth_forecast.timed && owner != &path->owners.items[0])
         printf("    its newest element is of %s, when %s a day came\n",
                spill_day_text(path->owners.items[0].growth_forecast.newest_ms).text,
@@ -226,12 +255,28 @@ static void print_finding(const spill_scan_result_t *result, const spill_scan_fi
 
 /* ---- collections ----------------------------------------------------------------------------- */
 
+enum { NUMBERS_COLUMNS = 52, NAME_COLUMNS_MIN = 4, NAME_COLUMNS_MAX = 26 };
+
+/* The width of the first column, so that the numbers fit a narrow terminal. */
+static int name_columns(void)
+{
+    int room = spill_cli_on_terminal() ? spill_cli_terminal_columns() - 2 - NUMBERS_COLUMNS
+                                       : NAME_COLUMNS_MAX;
+    room = room < NAME_COLUMNS_MAX ? room : NAME_COLUMNS_MAX;
+    return room > NAME_COLUMNS_MIN ? room : NAME_COLUMNS_MIN;
+}
+
+/* A name that is too long for its column has a line of its own. */
 static void print_path(const spill_scan_collection_t *collection, const spill_scan_path_t *path)
 {
     char *name = spill_visible_text(path->path);
-    printf("  %-26s %9" PRId64 " %7" PRId64 " %7" PRId64 " %7" PRId64 " %9s %5.1f %%\n", name,
-           path->lengths.count, path->lengths.p50, path->lengths.p99, path->lengths.max,
-           spill_size_text(mean_of(&path->elements)).text,
+    int width = name_columns();
+    bool fits = (int)strlen(name) <= width;
+    if (!fits)
+        printf("  %s\n", name);
+    printf("  %-*s %9" PRId64 " %7" PRId64 " %7" PRId64 " %7" PRId64 " %9s %5.1f %%\n", width,
+           fits ? name : "", path->lengths.count, path->lengths.p50, path->lengths.p99,
+           path->lengths.max, spill_size_text(mean_of(&path->elements)).text,
            per_cent(path->bytes, collection->bytes));
     bson_free(name);
 }
@@ -251,8 +296,8 @@ static void print_collection(const spill_scan_result_t *result,
                spill_size_text(collection->sizes.max).text,
                per_cent(collection->sizes.max, result->limits.document_bytes));
     if (collection->path_count > 0)
-        printf("  %-26s %9s %7s %7s %7s %9s %7s\n", "array", "number", "p50", "p99", "longest",
-               "element", "share");
+        printf("  %-*s %9s %7s %7s %7s %9s %7s\n", name_columns(), "array", "number", "p50", "p99",
+               "longest", "element", "share");
     size_t shown = collection->path_count < PATHS_SHOWN ? collection->path_count : PATHS_SHOWN;
     for (size_t i = 0; i < shown; i++)
         print_path(collection, &collection->paths[i]);

@@ -141,7 +141,7 @@ const spill_command_t spill_command_stats = {
             "  spillway stats feeds.db\n"
             "  spillway stats feeds.db events --limit 3 --json\n"
             "  spillway stats shop.db reviews bike-7",
-    .common = SPILL_COMMON_JSON | SPILL_COMMON_PARTIAL,
+    .common = SPILL_COMMON_FOLDS | SPILL_COMMON_JSON | SPILL_COMMON_PARTIAL,
     .walked = "read",
     .interrupted = "the same command starts again with the first owner",
     .options = STATS_OPTIONS,
@@ -232,7 +232,7 @@ const spill_command_t spill_command_threshold = {
             "Examples:\n"
             "  spillway threshold --target 200KB --element 200B\n"
             "  spillway threshold feeds.db events --target 200KB",
-    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_PARTIAL,
+    .common = SPILL_COMMON_FOLDS | SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_PARTIAL,
     .walked = "measured",
     .interrupted = "the same command starts again with the first owner",
     .options = THRESHOLD_OPTIONS,

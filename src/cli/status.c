@@ -157,7 +157,7 @@ const spill_command_t spill_command_status = {
             "Examples:\n"
             "  spillway status feeds.db\n"
             "  spillway status mongodb://localhost/shop --owners",
-    .common = SPILL_COMMON_JSON,
+    .common = SPILL_COMMON_FOLDS | SPILL_COMMON_JSON,
     .walked = "checked",
     .interrupted = "the same command starts again with the first owner",
     .options = OPTIONS,

@@ -267,7 +267,7 @@ const spill_command_t spill_command_sweep = {
             "Examples:\n"
             "  spillway sweep mongodb://localhost/shop orders\n"
             "  spillway sweep mongodb://localhost/shop orders --watch --interval 10 --rate 2000",
-    .common = SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY | SPILL_COMMON_MODE,
+    .common = SPILL_COMMON_FOLDS | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY | SPILL_COMMON_MODE,
     .options = SWEEP_OPTIONS,
     .defaults = &SWEEP_DEFAULTS,
     .options_bytes = sizeof SWEEP_DEFAULTS,

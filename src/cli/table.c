@@ -7,15 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Words for fields and values that have older names in JSON. */
+/* Words for fields and values that have older names in JSON; docs/reference/terminal.md has them.
+ */
 static const char *word_for_people(const char *name)
 {
     static const struct {
         const char *name, *word;
-    } words[] = {{"anew", "copied again"}, {"before", "done before"}, {"brought", "caught up"},
-                 {"gone", "deleted"},      {"laid out", "reshaped"},  {"plain", "unmanaged"},
-                 {"taken", "adopted"},     {"toFail", "to skip"},     {"head", "in the head"},
-                 {"verified", "compared"}};
+    } words[] = {{"anew", "copied again"},   {"before", "done before"}, {"brought", "caught up"},
+                 {"full", "full documents"}, {"gone", "deleted"},       {"laid out", "reshaped"},
+                 {"plain", "unmanaged"},     {"taken", "adopted"},      {"toFail", "to skip"},
+                 {"head", "in the head"},    {"verified", "compared"}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(words[i].name, name) == 0)
             return words[i].word;

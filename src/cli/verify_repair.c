@@ -4,6 +4,7 @@
  */
 #include "cli/cli.h"
 #include "cli/process.h"
+#include "definition/schema.h"
 #include "util/error.h"
 #include "util/text.h"
 
@@ -13,17 +14,54 @@
 
 /* ---- verify ---------------------------------------------------------------------------------- */
 
-#define SUMMARY(member) SPILL_FIELD(INT64, spill_verify_summary_t, member, #member)
-static const spill_field_t summary_fields[] = {SUMMARY(owners), SUMMARY(pages), SUMMARY(elements),
-                                               SUMMARY(findings)};
+typedef struct verification {
+    const spill_invocation_t *invocation;
+    spill_verify_summary_t total;
+    int64_t owners_found; /* owners with findings */
+    bool has_windows;     /* the current definition has layout bucket */
+    bson_t last;          /* the owner of the last finding, under an empty name */
+} verification_t;
+
+#define SUMMARY(member, name, ...) SPILL_FIELD(INT64, verification_t, member, name, __VA_ARGS__)
+static const spill_field_t summary_fields[] = {
+    SUMMARY(total.owners, "owners", .flags = 0), SUMMARY(total.pages, "pages", .flags = 0),
+    SUMMARY(total.elements, "elements", .flags = 0),
+    SUMMARY(total.findings, "findings", .flags = 0),
+    SUMMARY(owners_found, "ownersWithFindings", .flags = SPILL_FIELD_SPARSE)};
 static const spill_record_t summary_record =
-    SPILL_RECORD("summary", spill_verify_summary_t, summary_fields);
+    SPILL_RECORD("summary", verification_t, summary_fields);
+
+/* The findings of an owner follow one another; in a bucket those of its windows do. */
+static void report_finding(void *context, const spill_finding_t *finding)
+{
+    verification_t *verification = context;
+    spill_value_t owner, last;
+    const char *window;
+    bson_iter_t iter;
+    bool same = !finding->owner;
+    spill_cli_print_finding((void *)(uintptr_t)verification->invocation, finding);
+    if (!same &&
+        !(verification->has_windows && spill_window_split(finding->owner, &owner, &window)))
+        owner = *finding->owner;
+    if (!same && bson_iter_init_find(&iter, &verification->last, "")) {
+        last = spill_value_from_iter(&iter);
+        same = spill_value_same_owner(&owner, &last);
+    }
+    if (same)
+        return;
+    verification->owners_found++;
+    bson_reinit(&verification->last);
+    spill_value_append(&owner, &verification->last, "");
+}
 
 static spill_code_t verify_array(spill_cli_session_t *session, spill_error_t *error)
 {
-    spill_verify_summary_t *total = session->context, summary = {0};
-    spill_code_t code = spill_array_verify(session->array, NULL, spill_cli_print_finding,
-                                           (void *)(uintptr_t)session->invocation, &summary, error);
+    verification_t *verification = session->context;
+    spill_verify_summary_t *total = &verification->total, summary = {0};
+    verification->has_windows = spill_cli_is_bucket(session);
+    bson_reinit(&verification->last); /* another definition may have an equal owner */
+    spill_code_t code =
+        spill_array_verify(session->array, NULL, report_finding, verification, &summary, error);
     total->owners += summary.owners;
     total->pages += summary.pages;
     total->elements += summary.elements;
@@ -40,20 +78,21 @@ static spill_code_t verify_array(spill_cli_session_t *session, spill_error_t *er
 /* What a damaged file hides is a finding, and the check continues with the rest of the store. */
 static void report_damage(const spill_cli_session_t *session)
 {
-    spill_verify_summary_t *total = session->context;
+    verification_t *verification = session->context;
     const char *damage = spill_store_damage(session->store);
     if (!damage)
         return;
     spill_cli_print_store_finding(session->invocation, damage);
-    total->findings++;
+    verification->total.findings++;
 }
 
 static spill_exit_t run_verify(const spill_invocation_t *invocation)
 {
-    spill_verify_summary_t total = {0};
+    verification_t verification = {.invocation = invocation};
     spill_error_t error;
     spill_invocation_t partial = *invocation;
-    spill_cli_session_t session = {.invocation = invocation, .context = &total};
+    spill_cli_session_t session = {.invocation = invocation, .context = &verification};
+    bson_init(&verification.last);
     partial.partial = true;
     spill_code_t code = spill_cli_open_store(&partial, SPILL_CLI_READ, &session.store, &error);
     if (code == SPILL_OK) {
@@ -61,10 +100,11 @@ static spill_exit_t run_verify(const spill_invocation_t *invocation)
         code = spill_cli_work_on_arrays(&session, verify_array, &error);
     }
     spill_exit_t result = spill_cli_close(NULL, session.store, code, &error);
+    bson_destroy(&verification.last);
     if (result != SPILL_EXIT_DONE)
         return result;
-    spill_cli_print_result(invocation, &summary_record, &total);
-    return total.findings > 0 ? SPILL_EXIT_FOUND : SPILL_EXIT_DONE;
+    spill_cli_print_result(invocation, &summary_record, &verification);
+    return verification.total.findings > 0 ? SPILL_EXIT_FOUND : SPILL_EXIT_DONE;
 }
 
 const spill_command_t spill_command_verify = {
@@ -75,8 +115,8 @@ const spill_command_t spill_command_verify = {
     .summary = "Check every document against the invariants",
     .text = "Reads every document and checks bounds, order, sequence numbers and counts from the "
             "elements themselves. Findings are printed one per line with owner, page and the "
-            "number of the invariant; the summary comes last. The exit code is 1 if there "
-            "are findings.\n"
+            "number of the invariant; the summary comes last, with the number of owners that have "
+            "findings. The exit code is 1 if there are findings.\n"
             "\n"
             "If files of an embedded store are damaged, that is a finding about the store, and "
             "the rest of the store is checked. `spillway repair' makes a store with a damaged log "
@@ -85,7 +125,7 @@ const spill_command_t spill_command_verify = {
             "Examples:\n"
             "  spillway verify feeds.db\n"
             "  spillway verify feeds.db events --json",
-    .common = SPILL_COMMON_JSON,
+    .common = SPILL_COMMON_FOLDS | SPILL_COMMON_JSON,
     .walked = "verified",
     .run = run_verify};
 
@@ -318,7 +358,8 @@ const spill_command_t spill_command_repair = {
             "  spillway repair feeds.db --yes\n"
             "  spillway repair feeds.db events\n"
             "  spillway repair feeds.db events alice",
-    .common = SPILL_COMMON_JSON | SPILL_COMMON_DURABILITY | SPILL_COMMON_DRY_RUN,
+    .common =
+        SPILL_COMMON_FOLDS | SPILL_COMMON_JSON | SPILL_COMMON_DURABILITY | SPILL_COMMON_DRY_RUN,
     .walked = "checked",
     .interrupted = "what was found in them is complete; run the same command for the others",
     .options = OPTIONS,
@@ -391,20 +432,24 @@ static spill_exit_t verify_restored(const spill_invocation_t *invocation, char *
 {
     char *arguments[] = {folder, NULL};
     spill_invocation_t restored = *invocation;
-    spill_verify_summary_t total = {0};
+    verification_t verification = {.invocation = &restored};
+    const spill_verify_summary_t *total = &verification.total;
     restored.arguments = arguments;
     restored.argument_count = 1;
-    spill_exit_t result = spill_cli_with_arrays(&restored, SPILL_CLI_READ, verify_array, &total);
+    bson_init(&verification.last);
+    spill_exit_t result =
+        spill_cli_with_arrays(&restored, SPILL_CLI_READ, verify_array, &verification);
+    bson_destroy(&verification.last);
     if (result != SPILL_EXIT_DONE)
         return result;
     if (invocation->json)
-        spill_cli_print_record(&summary_record, &total);
+        spill_cli_print_record(&summary_record, &verification);
     else if (!invocation->quiet)
         fprintf(stderr, "restored to %s: %s, %s, %s\n", folder,
-                spill_counted_text(total.owners, "owner", "owners").text,
-                spill_counted_text(total.elements, "element", "elements").text,
-                spill_counted_text(total.findings, "finding", "findings").text);
-    return total.findings > 0 ? SPILL_EXIT_FOUND : SPILL_EXIT_DONE;
+                spill_counted_text(total->owners, "owner", "owners").text,
+                spill_counted_text(total->elements, "element", "elements").text,
+                spill_counted_text(total->findings, "finding", "findings").text);
+    return total->findings > 0 ? SPILL_EXIT_FOUND : SPILL_EXIT_DONE;
 }
 
 static spill_exit_t run_restore(const spill_invocation_t *invocation)
@@ -438,6 +483,6 @@ const spill_command_t spill_command_restore = {
             "\n"
             "Example:\n"
             "  spillway restore /backup/feeds-2026-02-01 feeds.db",
-    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_MODE,
+    .common = SPILL_COMMON_FOLDS | SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_MODE,
     .walked = "verified",
     .run = run_restore};

@@ -137,6 +137,38 @@ spill_code_t spill_orphan_stays(spill_array_t *array, const spill_orphan_t *orph
     return code;
 }
 
+/* An owner with a head is listed, and was counted with its head. */
+static spill_code_t has_head(spill_array_t *array, const spill_value_t *value, bool *has,
+                             spill_error_t *error)
+{
+    SPILL_SCOPED(spill_owner_release) spill_owner_t owner = {0};
+    SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
+    SPILL_TRY(spill_owner_init(&owner, array, value, error));
+    spill_code_t code = spill_owner_read_state(&owner, SPILL_HEAD, &head, error);
+    *has = code == SPILL_CORRUPT || (code == SPILL_OK && head.state.present);
+    return code == SPILL_CORRUPT || code == SPILL_REFUSED ? SPILL_OK : code;
+}
+
+/* Count the owner and its pages. Pages of several incarnations follow one another. */
+static spill_code_t count_orphan(verify_t *verify, const spill_orphan_t *orphan,
+                                 spill_error_t *error)
+{
+    bool counted = false;
+    bson_iter_t iter;
+    verify->summary->pages += orphan->pages;
+    SPILL_TRY(has_head(verify->array, &orphan->owner, &counted, error));
+    if (!counted && bson_iter_init_find(&iter, &verify->last, "")) {
+        spill_value_t last = spill_value_from_iter(&iter);
+        counted = spill_value_same_owner(&orphan->owner, &last);
+    }
+    if (counted)
+        return SPILL_OK;
+    verify->summary->owners++;
+    bson_reinit(&verify->last);
+    spill_value_append(&orphan->owner, &verify->last, "");
+    return SPILL_OK;
+}
+
 static spill_code_t add_orphan(void *context, const spill_orphan_t *orphan, spill_error_t *error)
 {
     verify_t *verify = context;
@@ -148,6 +180,7 @@ static spill_code_t add_orphan(void *context, const spill_orphan_t *orphan, spil
     SPILL_TRY(spill_orphan_stays(verify->array, orphan, &stays, error));
     if (!stays)
         return SPILL_OK;
+    SPILL_TRY(count_orphan(verify, orphan, error));
     spill_orphan_tell(orphan, finding.text, sizeof finding.text);
     verify->summary->findings++;
     if (verify->report != NULL)

@@ -8,6 +8,7 @@
 #include "tools/planned.h"
 #include "tools/transfer/transfer.h"
 #include "util/error.h"
+#include "util/text.h"
 
 #include <inttypes.h>
 
@@ -31,7 +32,6 @@ static void count_owner(spill_migrate_result_t *result, const spill_oversized_t 
 {
     result->owners++;
     result->unmanaged += oversized->ours ? 0 : 1;
-    result->full += oversized->full ? 1 : 0;
     result->elements += oversized->elements;
     result->bytes += oversized->bytes;
 }
@@ -94,6 +94,7 @@ static spill_code_t survey_owner(spill_migrate_pass_t *pass, const spill_oversiz
     spill_code_t code = check_owner(pass, oversized, &skips, &failure);
     if (skips)
         return predict_failure(pass, oversized, &failure);
+    pass->result->full += oversized->full ? 1 : 0;
     if (code != SPILL_OK && error)
         *error = failure;
     SPILL_TRY(code);
@@ -171,14 +172,17 @@ static spill_code_t reshape(spill_migrate_pass_t *pass, const spill_oversized_t 
     spill_migrate_result_t added = {
         .moved = reshaped.elements, .pages = reshaped.pages, .changed = reshaped.changed};
     count_owner(&added, oversized);
-    added.full = reshaped.at_once ? 1 : 0;
+    /* The document may have become full after the search. */
+    bool full = oversized->full || reshaped.at_once;
+    added.full = full ? 1 : 0;
     spill_migrated_t migrated = {.owner = &oversized->owner,
                                  .elements = oversized->elements,
                                  .moved = reshaped.elements,
                                  .pages = reshaped.pages,
                                  .hash = reshaped.hash,
                                  .adopted = reshaped.taken,
-                                 .at_once = reshaped.at_once};
+                                 .at_once = reshaped.at_once,
+                                 .full = full};
     code = spill_migrate_report(pass, code, &failure, &added, &migrated, error);
     spill_migrate_end_turn(pass, reshaped.elements > 0 ? reshaped.elements : 1, started_us);
     return code;
@@ -356,23 +360,77 @@ static spill_code_t check_none_adopted(spill_array_t *array, spill_error_t *erro
                       managed, array->definition.name);
 }
 
+/* ---- one owner, or all ----------------------------------------------------------------------- */
+
+static spill_code_t is_managed(const spill_migrate_pass_t *pass, bool *managed,
+                               spill_error_t *error)
+{
+    SPILL_SCOPED(spill_owner_release) spill_owner_t owner = {0};
+    SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
+    *managed = false;
+    SPILL_TRY(spill_owner_init(&owner, pass->array, pass->options->owner, error));
+    spill_code_t code = spill_owner_read_state(&owner, SPILL_HEAD, &head, error);
+    *managed = code == SPILL_OK && head.state.present;
+    return code == SPILL_REFUSED ? SPILL_OK : code;
+}
+
+/* An unmanaged array may have pages that an earlier undo left when it died. */
+static spill_code_t check_exists(const spill_migrate_pass_t *pass, spill_error_t *error)
+{
+    bool managed, unmanaged = false;
+    SPILL_TRY(is_managed(pass, &managed, error));
+    if (!managed)
+        SPILL_TRY(spill_migrate_is_unmanaged(pass, pass->options->owner, &unmanaged, error));
+    if (managed || unmanaged)
+        return SPILL_OK;
+    char *json = spill_value_to_json(pass->options->owner, false);
+    spill_fail(error, SPILL_NOT_FOUND, "'%s' has no owner %s", pass->array->definition.name,
+               json ? json : "with this name");
+    bson_free(json);
+    return SPILL_NOT_FOUND;
+}
+
+static spill_code_t check_unmanaged(const spill_migrate_pass_t *pass, spill_error_t *error)
+{
+    bool managed;
+    SPILL_TRY(is_managed(pass, &managed, error));
+    if (!managed)
+        return SPILL_OK;
+    return spill_fail(error, SPILL_REFUSED,
+                      "the array of this owner of '%s' is managed again: stop the programs that "
+                      "adopt it (`spillway sweep', a migration, programs with the library), then "
+                      "undo once more",
+                      pass->array->definition.name);
+}
+
+static spill_code_t each_undone(spill_migrate_pass_t *pass, spill_each_fn call,
+                                spill_error_t *error)
+{
+    const spill_migrate_options_t *options = pass->options;
+    if (options->owner)
+        return call(pass, options->owner, error);
+    const spill_owners_walk_t walk = {.array = pass->array,
+                                      .threads = options->threads,
+                                      .allowed = spill_throttle_threads(options->throttle),
+                                      .call = call,
+                                      .context = pass};
+    return spill_migrate_each_owner(&walk, error);
+}
+
 spill_code_t spill_migrate_check_undo(spill_array_t *array, const spill_migrate_options_t *options,
                                       spill_migrate_result_t *result, spill_error_t *error)
 {
     spill_migrate_pass_t pass = spill_migrate_pass_begin(array, options, result);
     int64_t failed = result->failed;
-    const spill_owners_walk_t walk = {.array = array,
-                                      .threads = options->threads,
-                                      .allowed = spill_throttle_threads(options->throttle),
-                                      .call = check_fits,
-                                      .context = &pass};
     SPILL_TRY(check_definition(&array->definition, error));
-    SPILL_TRY(spill_migrate_each_owner(&walk, error));
+    if (options->owner)
+        SPILL_TRY(check_exists(&pass, error));
+    SPILL_TRY(each_undone(&pass, check_fits, error));
     if (result->failed == failed)
         return SPILL_OK;
-    return spill_fail(error, SPILL_TOO_BIG,
-                      "%" PRId64 " owners of '%s' cannot be undone; nothing was changed",
-                      result->failed - failed, array->definition.name);
+    return spill_fail(error, SPILL_TOO_BIG, "%s of '%s' cannot be undone; nothing was changed",
+                      spill_counted_text(result->failed - failed, "owner", "owners").text,
+                      array->definition.name);
 }
 
 spill_code_t spill_migrate_undo(spill_array_t *array, const spill_migrate_options_t *options,
@@ -386,12 +444,9 @@ spill_code_t spill_migrate_undo(spill_array_t *array, const spill_migrate_option
     SPILL_TRY(spill_migrate_place_delete(array->store, array->definition.name, error));
     if (options->measured)
         options->measured(options->context, &measured);
-    const spill_owners_walk_t walk = {.array = array,
-                                      .threads = options->threads,
-                                      .allowed = spill_throttle_threads(options->throttle),
-                                      .call = unmanage_owner,
-                                      .context = &pass};
-    SPILL_TRY(spill_migrate_each_owner(&walk, error));
+    SPILL_TRY(each_undone(&pass, unmanage_owner, error));
+    if (options->owner)
+        return check_unmanaged(&pass, error);
     SPILL_TRY(finish_undo(&pass, error));
     SPILL_TRY(spill_migrate_report_orphans(&pass, error));
     return check_none_adopted(array, error);

@@ -24,11 +24,17 @@
 #include <spillway/array.h>
 #include <spillway/store.h>
 
+/*
+ * A document with less than this below the limit is full: it may have no room for the bytes that
+ * ADOPT adds, about 300.
+ */
+enum { SPILL_MIGRATE_ROOM_BYTES = 1024 };
+
 /* What must be done, or was done. Calls add to these numbers. */
 typedef struct spill_migrate_result {
     int64_t owners;    /* visited: their arrays must be reshaped, or are unmanaged by an undo */
     int64_t unmanaged; /* of these, owners of unmanaged arrays */
-    int64_t full;      /* of these, full or nearly full documents; adopted and cut in one update */
+    int64_t full;      /* of these, documents without room; not those that are skipped */
     int64_t elements;  /* in their arrays */
     int64_t bytes;     /* of their arrays */
     int64_t moved;     /* elements moved to pages */
@@ -46,6 +52,7 @@ typedef struct spill_migrated {
     uint64_t hash;  /* of the moved, or compared, elements in their order */
     bool adopted;   /* the array was unmanaged and is adopted */
     bool at_once;   /* the update that adopted it also cut it */
+    bool full;      /* its document had no room (SPILL_MIGRATE_ROOM_BYTES) */
     bool unmanaged; /* the array is unmanaged again */
     bool caught_up; /* copied to the planned definition and compared (tools/staged.h) */
     bool recopied;  /* that copy was made again from the start */
@@ -67,6 +74,7 @@ typedef struct spill_migrate_options {
      * element that this definition cannot store is left unchanged: its owner fails.
      */
     const spill_definition_t *planned;
+    const spill_value_t *owner; /* spill_migrate_undo: only this owner; NULL: all */
     /* All may be NULL. Called by any of these threads, one at a time. */
     void (*migrated)(void *context, const spill_migrated_t *migrated);
     void (*progress)(void *context, const spill_migrate_result_t *result);
@@ -117,6 +125,7 @@ spill_code_t spill_migrate(spill_array_t *array, const spill_migrate_options_t *
 /*
  * Check that every array would fit its document again after spill_migrate_undo. Reads every owner
  * (`migrated` reports each that does not fit) and changes nothing. SPILL_TOO_BIG: some do not fit.
+ * With options->owner, check only that owner. SPILL_NOT_FOUND: there is no such owner.
  */
 spill_code_t spill_migrate_check_undo(spill_array_t *array, const spill_migrate_options_t *options,
                                       spill_migrate_result_t *result, spill_error_t *error);
@@ -125,6 +134,9 @@ spill_code_t spill_migrate_check_undo(spill_array_t *array, const spill_migrate_
  * Check the same, then unmanage every array of the definition. Clients of the library and sweeps
  * must be stopped; other programs may push. After a crash, the same call continues. SPILL_REFUSED:
  * at the end some arrays were adopted again.
+ *
+ * With options->owner, unmanage only the array of that owner. No client may edit or remove its
+ * elements meanwhile; clients may do anything to the other owners.
  */
 spill_code_t spill_migrate_undo(spill_array_t *array, const spill_migrate_options_t *options,
                                 spill_migrate_result_t *result, spill_error_t *error);

@@ -49,12 +49,12 @@ static spill_code_t move_on(spill_cursor_t *cursor, const spill_item_t **item,
     return code;
 }
 
-/* From this size on, a document may have no room for the bytes that ADOPT adds, about 300. */
-static int64_t document_bytes(const spill_migrate_options_t *options)
+/* From this size on, a document is full. */
+static int64_t full_bytes(const spill_migrate_options_t *options)
 {
-    enum { ROOM_BYTES = 1024 };
-    return options && options->full_bytes > 0 ? options->full_bytes
-                                              : SPILL_DOCUMENT_BYTES_MAX - ROOM_BYTES;
+    return options && options->full_bytes > 0
+               ? options->full_bytes
+               : SPILL_DOCUMENT_BYTES_MAX - SPILL_MIGRATE_ROOM_BYTES + 1;
 }
 
 /* *item: the next one, or NULL. The cursor moves on while other threads visit. */
@@ -131,7 +131,7 @@ spill_code_t spill_migrate_each(spill_migrate_pass_t *pass, spill_migrate_visit_
                                    .oversized = {.slots = slots_of(pass),
                                                  .bytes = array->definition.bounds.head_bytes_max,
                                                  .miscounts = true,
-                                                 .full = document_bytes(pass->options)}}};
+                                                 .full = full_bytes(pass->options)}}};
     const spill_parallel_t job = {
         .threads = pass->options ? (size_t)pass->options->threads : 1,
         .allowed = pass->options ? spill_throttle_threads(pass->options->throttle) : NULL,

@@ -1,7 +1,8 @@
 """A terminal for tests: run a program on a pseudo-terminal, and keep the screen as a person sees it.
 
 terminal.py COLUMNS check PROGRAM ARGUMENT...   run it slowly, and check its progress lines
-terminal.py COLUMNS show PROGRAM ARGUMENT...    run it, and print what it printed
+terminal.py COLUMNS show PROGRAM ARGUMENT...    run it, and print what it printed; a line that is too
+                                                long stays one line
 terminal.py COLUMNS lines PROGRAM ARGUMENT...   run it, and print each text that its progress line had
 terminal.py COLUMNS stop PROGRAM ARGUMENT...    press Ctrl-C after the second progress line, and print
 """
@@ -58,14 +59,14 @@ class Screen:
             self.states.append(state)
 
 
-def run(columns, command, slow=False, stop=False, hold_s=HOLDS_S[0]):
-    """Run the command. Returns its exit code and the screen."""
+def run(columns, command, slow=False, stop=False, whole=False, hold_s=HOLDS_S[0]):
+    """Run the command. Returns its exit code and the screen. With `whole`, the screen wraps no line."""
     child, master = pty.fork()
     if child == 0:
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         os.environ["TERM"] = os.environ.get("SPILLWAY_TERM", "xterm")
         os.execvp(command[0], command)
-    fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    screen, ends, held = Screen(columns), time.monotonic() + MOST_S, False
+    screen, ends, held = Screen(1 << 30 if whole else columns), time.monotonic() + MOST_S, False
     while time.monotonic() < ends:
         readable, _, _ = select.select([master], [], [], hold_s if held else RUN_S)
         if readable:
@@ -133,7 +134,8 @@ def main():
     columns, what, command = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
     if what == "check":
         return check(columns, command)
-    status, screen = run(columns, command, slow=what == "stop", stop=what == "stop")
+    status, screen = run(columns, command, slow=what == "stop", stop=what == "stop",
+                         whole=what == "show")
     if what == "lines":
         print("\n".join(screen.states))
         return status if not screen.errors else 99

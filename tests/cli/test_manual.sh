@@ -42,6 +42,8 @@ in_manual() { # the options of a section
 
 # Each example in ./out is a command line for a shell; a line that another one continues ends with \.
 check_examples() { # COMMAND
+    sed -n '/^Examples\?:/,$p' out | grep -vE '^(Examples?:|  |$|[A-Z].*\.$)' >wrapped
+    [ -s wrapped ] && fail "$1: an example is wrapped: $(cat wrapped)"
     sed -n '/^Examples\?:/,$p' out | grep '^  ' | sed 's/^  //' >examples
     [ -s examples ] || fail "$1 --help has no example"
     grep -vE '^(spillway|zcat|source) |^  ' examples >strange
@@ -50,6 +52,15 @@ check_examples() { # COMMAND
     [ -s loose ] && fail "$1: an example is broken without \\: $(cat loose)"
     bash -n examples 2>wrong || fail "$1: $(cat wrong)"
 }
+
+# Words of tables for names in JSON: the man page and docs/reference/terminal.md have each.
+sed -n '/word_for_people/,/^}/p' "$SPILLWAY_SOURCE/src/cli/table.c" | grep -oE '\{"[^"]+", +"[^"]+"\}' |
+    sed 's/{"\(.*\)", *"\(.*\)"}/\1\t\2/' >words
+[ "$(wc -l <words)" -ge 10 ] || fail "table.c has only these words: $(cat words)"
+while IFS=$'\t' read -r name word; do
+    grep -qE "\`$name\`.* \| $word \|\$" "$SPILLWAY_SOURCE/docs/reference/terminal.md" || fail "terminal.md does not say that $name is $word"
+    grep -A3 -xF ".I $name" manual | tr '\n' ' ' | grep -qF "$word" || fail "the man page does not say that $name is $word"
+done <words
 
 in_manual 'COMMON OPTIONS' >common
 for command in "${commands[@]}"; do

@@ -58,6 +58,7 @@ cp out before
 
 expect 0 migrate "$db" plan.json --undo
 has out '"step":"can be undone","owners":1,"taken":0,"full":0,"elements":40'
+has err 'events: --execute would put 40 elements of 1 owner back into the documents of users, and delete the pages'
 has err 'nothing was changed: act with --execute'
 expect 0 migrate "$db" plan.json --undo --execute --yes --log moved.ndjson
 has out '"step":"undone","owners":1,"taken":0,"full":0,"elements":40'
@@ -69,7 +70,7 @@ has err '40 elements that were not put there by Spillway'
 # ---- migrated again ------------------------------------------------------------------------------
 
 expect 0 migrate "$db" plan.json
-has out '1 array to reshape, of which 1 are unmanaged'
+has out '1 array to reshape, of which 1 is unmanaged'
 expect 0 migrate "$db" plan.json --execute --log moved.ndjson
 has out '"step":"laid out","owners":1,"taken":1,"full":0,"elements":40,"moved":30,"pages":8'
 has moved.ndjson '"taken" : true, "moved" : 30, "pages" : 8, "hash" : '

@@ -39,6 +39,7 @@ has out ' pages are left of an owner that was dropped"'
 has out '{"owners":1,"findings":1,"finished":0,"left":0}'
 expect 1 verify db ev # reports pages of an owner without a head
 has out 'ev: owner "alice", head, I7: '
+grep -qE '^\{"owners":2,"pages":[0-9]+,"elements":3,"findings":1,"ownersWithFindings":1\}$' out || fail "the owner is not counted: $(cat out)"
 expect 1 repair db ev --dry-run
 has out 'ev: owner "alice", head, I7: '
 has out '{"owners":1,"findings":1,"finished":0,"left":0}'

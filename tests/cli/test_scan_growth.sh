@@ -75,3 +75,9 @@ for owner in silent:
     assert owner["growth"]["perDay"] == 0, owner
     assert owner["growth"]["limit"]["likely"] is None, owner
 EOF
+
+# Without a date the report has a short cell, and explains it once for each table.
+expect 0 report mixed.ndjson --max-elements 500 --document-limit 1200KB --quiet -o mixed.html
+has mixed.html '<td data-label="Document full">-</td>'
+has mixed.html '-: no date. It is further ahead than the known past is long'
+grep -q 'later than can be foreseen[^<]*</td>' mixed.html && fail "a cell has a sentence"

@@ -119,7 +119,7 @@ def main():
     for writer in writers:
         writer.start()
     done = json.loads(spillway("migrate", URI, "plan.json", "--execute", "--quiet").splitlines()[0])
-    assert done["full"] > 0 and done["failed"] == 0, done  # 200 bytes may be enough space for the head's fields
+    assert done["full"] == survey["full"] and done["failed"] == 0, (survey, done)
     stop.set()
     results = [result.get(timeout=60) for _ in writers]
     for writer in writers:

@@ -69,6 +69,7 @@ def main():
 
     done, failed = run(1, "--execute")
     assert done["failed"] == len(REFUSED) and failed == predicted, (done, failed)
+    assert survey["full"] == done["full"] > 0, (survey, done)  # both without the skipped ones
     for owner in REFUSED:
         assert users.find_one({"_id": owner}) == before[owner], owner
     found = arrays()

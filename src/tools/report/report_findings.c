@@ -24,6 +24,13 @@ static void put_owner_name(FILE *to, const spill_large_owner_t *owner)
         fprintf(to, "the document at %" PRId64, owner->place);
 }
 
+/* Is there a forecast, which gives no date at all? */
+static bool is_beyond(const spill_growth_forecast_t *growth, const spill_when_t *when)
+{
+    return when->elements > 0 && (growth->timed || growth->elapsed_ms > 0) &&
+           when->likely_ms == SPILL_WHEN_UNKNOWN && when->earliest_ms == SPILL_WHEN_UNKNOWN;
+}
+
 /* The date, or the number of elements still to come. */
 static void put_when(FILE *to, const char *label, const spill_growth_forecast_t *growth,
                      const spill_when_t *when, int64_t scanned_ms)
@@ -31,6 +38,11 @@ static void put_when(FILE *to, const char *label, const spill_growth_forecast_t 
     char far[64];
     if (when->elements == 0) {
         spill_html_cell(to, label, "reached");
+    } else if (is_beyond(growth, when)) {
+        spill_html_cell(to, label, "-");
+    } else if ((growth->timed || growth->elapsed_ms > 0) && when->likely_ms == SPILL_WHEN_UNKNOWN) {
+        snprintf(far, sizeof far, "not before %s", spill_day_text(when->earliest_ms).text);
+        spill_html_cell(to, label, far);
     } else if (growth->timed || growth->elapsed_ms > 0) {
         spill_html_cell(to, label, spill_when_text(when, scanned_ms).text);
     } else {
@@ -43,6 +55,7 @@ static void put_when(FILE *to, const char *label, const spill_growth_forecast_t 
 static void put_owners(FILE *to, const spill_scan_path_t *path, int64_t scanned_ms)
 {
     const char *length = path->map ? "Keys" : "Elements";
+    bool beyond = false;
     put_fold(to, "The largest documents");
     fprintf(to,
             "<table><thead><tr><th>Largest, by _id</th><th>%s</th>"
@@ -61,9 +74,16 @@ static void put_owners(FILE *to, const spill_scan_path_t *path, int64_t scanned_
                  scanned_ms);
         put_when(to, "Document full", &owner->growth_forecast, &owner->growth_forecast.limit,
                  scanned_ms);
+        beyond = beyond || is_beyond(&owner->growth_forecast, &owner->growth_forecast.threshold) ||
+                 is_beyond(&owner->growth_forecast, &owner->growth_forecast.limit);
         fputs("</tr>\n", to);
     }
-    fputs("</tbody></table></details>\n", to);
+    fputs("</tbody></table>\n", to);
+    if (beyond)
+        fputs("<p class=\"names\">-: no date. It is further ahead than the known past is long, or "
+              "there are too few elements to learn from.</p>\n",
+              to);
+    fputs("</details>\n", to);
 }
 
 static void put_largest(const spill_report_t *report, const spill_scan_collection_t *collection)

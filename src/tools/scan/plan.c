@@ -366,8 +366,7 @@ static char *detection_of(const spill_plan_item_t *item, const spill_scan_result
     return text;
 }
 
-/* What other programs may do once it is reshaped in place (docs/reference/allowed-writes.md). */
-static char *others_of(const spill_definition_t *definition)
+char *spill_plan_other_writers(const spill_definition_t *definition)
 {
     const char *field = definition->pages_field;
     bool nested = strchr(field, '.') != NULL, unique = definition->unique;
@@ -451,7 +450,8 @@ static spill_plan_item_t make_item(const spill_plan_t *plan,
     }
     item.migrate = item.possible && can_be_migrated(&item);
     if (item.migrate)
-        item.others = others_of(item.planned.staged ? &item.planned.original : &item.definition);
+        item.others = spill_plan_other_writers(item.planned.staged ? &item.planned.original
+                                                                   : &item.definition);
     if (can_be_detected(path))
         item.detection = detection_of(&item, result);
     return item;

@@ -99,6 +99,12 @@ void spill_plan_release_texts(spill_plan_texts_t *texts);
 bool spill_plan_put_names(const spill_plan_t *plan, spill_definition_t *definition,
                           const char *collection, const char *path);
 
+/*
+ * What other programs may do once an array is reshaped in place (docs/reference/allowed-writes.md).
+ * Free it with bson_free.
+ */
+char *spill_plan_other_writers(const spill_definition_t *definition);
+
 /* A string literal for the shell of the databases; free it with bson_free. */
 char *spill_plan_quoted(const char *text, size_t size);
 

@@ -9,6 +9,7 @@
 #include "util/error.h"
 #include "util/file.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -340,6 +341,113 @@ static bool set_order(const char *order, spill_definition_t *definition)
     return !order || spill_array_order_of_name(order, &definition->order);
 }
 
+/* ---- the sentences about the layout ---------------------------------------------------------- */
+
+static const char *layout_words(const spill_definition_t *definition)
+{
+    bool oldest =
+        definition->layout == SPILL_LAYOUT_OUTLIER && !spill_schema_of(definition)->appends_to_head;
+    return oldest ? "outlier, keep oldest" : spill_layout_name(definition->layout);
+}
+
+/* Did the layout or its size change, so that what `plan' has written about them is out of date? */
+static bool is_other_layout(const spill_definition_t *was, const spill_definition_t *now)
+{
+    return strcmp(layout_words(was), layout_words(now)) != 0 ||
+           was->bounds.threshold != now->bounds.threshold ||
+           was->bounds.page_capacity != now->bounds.page_capacity ||
+           was->bounds.head_bytes_max != now->bounds.head_bytes_max;
+}
+
+static void append_why(const spill_definition_t *was, const spill_definition_t *now, bson_t *entry)
+{
+    bson_t list;
+    char *text = bson_strdup_printf(
+        "`spillway plan-set' chose layout %s, threshold %" PRId64
+        ". The reasons of `plan' were for layout %s, threshold %" PRId64 ", and are removed.",
+        layout_words(now), now->bounds.threshold, layout_words(was), was->bounds.threshold);
+    BSON_APPEND_ARRAY_BEGIN(entry, "why", &list);
+    BSON_APPEND_UTF8(&list, "0", text);
+    bson_append_array_end(entry, &list);
+    bson_free(text);
+}
+
+/* The alternatives without the chosen layout, and with the one that it replaces. */
+static void append_alternatives(const bson_iter_t *iter, const spill_definition_t *was,
+                                const spill_definition_t *now, bson_t *entry)
+{
+    bson_t list;
+    bson_iter_t texts;
+    char key[16];
+    uint32_t count = 0;
+    const char *chosen = spill_layout_name(now->layout);
+    BSON_APPEND_ARRAY_BEGIN(entry, "alternatives", &list);
+    for (bool more = bson_iter_recurse(iter, &texts) && bson_iter_next(&texts); more;
+         more = bson_iter_next(&texts)) {
+        const char *text = BSON_ITER_HOLDS_UTF8(&texts) ? bson_iter_utf8(&texts, NULL) : "";
+        if (strncmp(text, chosen, strlen(chosen)) == 0)
+            continue;
+        snprintf(key, sizeof key, "%" PRIu32, count++);
+        bson_append_iter(&list, key, -1, &texts);
+    }
+    if (was->layout != now->layout) {
+        char *text = bson_strdup_printf("%s, which the plan had before.", layout_words(was));
+        snprintf(key, sizeof key, "%" PRIu32, count);
+        BSON_APPEND_UTF8(&list, key, text);
+        bson_free(text);
+    }
+    bson_append_array_end(entry, &list);
+}
+
+/* The aggregation for the shell, with the new threshold. An edited one stays. */
+static void append_detection(const char *text, const spill_definition_t *now, bson_t *entry)
+{
+    static const char before[] = "{length: {$gt: ";
+    const char *at = strstr(text, before);
+    if (!at) {
+        BSON_APPEND_UTF8(entry, "detect", text);
+        return;
+    }
+    at += strlen(before);
+    char *changed = bson_strdup_printf("%.*s%" PRId64 "%s", (int)(at - text), text,
+                                       now->bounds.threshold, at + strspn(at, "0123456789"));
+    BSON_APPEND_UTF8(entry, "detect", changed);
+    bson_free(changed);
+}
+
+/*
+ * Append what the entry says about its layout, if that has changed: recomputed, or left out if only
+ * a scan can compute it. False: `iter` is another field, or nothing has changed.
+ */
+static bool append_text(const spill_plan_edit_t *edit, const spill_planned_t *planned,
+                        const bson_iter_t *iter, bson_t *entry)
+{
+    const spill_definition_t *was = &edit->definition, *now = &planned->definition;
+    const char *key = bson_iter_key(iter);
+    bool is_text = BSON_ITER_HOLDS_UTF8(iter), is_list = BSON_ITER_HOLDS_ARRAY(iter);
+    bool other = edit->defined && is_other_layout(was, now);
+    bool renamed = edit->defined && strcmp(was->pages_field, now->pages_field) != 0;
+    if (strcmp(key, "otherWriters") == 0 && is_text && (other || renamed)) {
+        char *text = spill_plan_other_writers(planned->staged ? &planned->original : now);
+        BSON_APPEND_UTF8(entry, key, text);
+        bson_free(text);
+        return true;
+    }
+    if (!other)
+        return false;
+    if (strcmp(key, "why") == 0 && is_list) {
+        append_why(was, now, entry);
+    } else if (strcmp(key, "alternatives") == 0 && is_list) {
+        append_alternatives(iter, was, now, entry);
+    } else if (strcmp(key, "detect") == 0 && is_text &&
+               !spill_schema_of(now)->has_referenced_elements &&
+               !spill_schema_of(now)->has_windows) {
+        append_detection(bson_iter_utf8(iter, NULL), now, entry);
+    } else
+        return strcmp(key, "saves") == 0;
+    return true;
+}
+
 /* Build the entry with this definition, and this original if `planned` has stages. */
 static void build_entry(const spill_plan_edit_t *edit, const spill_planned_t *planned,
                         const spill_plan_choices_t *choices, bson_t *entry)
@@ -361,7 +469,7 @@ static void build_entry(const spill_plan_edit_t *edit, const spill_planned_t *pl
             BSON_APPEND_DOCUMENT(entry, key, &definition);
         else if (strcmp(key, "migrate") == 0 && choices->migrate)
             BSON_APPEND_BOOL(entry, key, *choices->migrate);
-        else if (strcmp(key, "original") != 0)
+        else if (!append_text(edit, planned, &iter, entry) && strcmp(key, "original") != 0)
             bson_append_iter(entry, NULL, -1, &iter);
         if (strcmp(key, "definition") == 0 && planned->staged)
             BSON_APPEND_DOCUMENT(entry, "original", &original);

@@ -66,7 +66,9 @@ spill_code_t spill_plan_edit_reshape(const spill_plan_edit_t *edit, spill_defini
 
 /*
  * Put the definition into the entry and list what changed. A layout that is not reached in place
- * also gets an "original", if the entry has none; a layout in place loses it. SPILL_INVALID,
+ * also gets an "original", if the entry has none; a layout in place loses it. With another layout
+ * or other bounds, what the entry says about its layout ("why", "alternatives", "otherWriters",
+ * "detect") is computed again, and "saves", which needs a scan, is removed. SPILL_INVALID,
  * SPILL_REFUSED: `spillway migrate' could not carry out the entry; it is then unchanged.
  */
 spill_code_t spill_plan_edit_set(spill_plan_edit_t *edit, const spill_definition_t *definition,
