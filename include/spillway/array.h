@@ -694,8 +694,7 @@ SPILL_API spill_code_t spill_array_trim_older(spill_array_t *array, const spill_
  * \null `error` may be NULL; else SPILL_INVALID
  * \errors SPILL_NOT_FOUND (there is no such owner), SPILL_CONFLICT, SPILL_UNKNOWN (the drop may be
  *         repeated), SPILL_TIMED_OUT, SPILL_IO, SPILL_READ_ONLY
- * \cost one store operation, and one or two for each page; on a server, about eight more for an
- *       array that may have pages, for the note that lets a repair finish
+ * \cost one store operation, and one or two for each page; on a server, with pages, eight more
  * \threads any number at once
  */
 SPILL_API spill_code_t spill_array_drop_owner(spill_array_t *array, const spill_value_t *owner,
