@@ -685,7 +685,7 @@ SPILL_API spill_code_t spill_array_trim_older(spill_array_t *array, const spill_
 /**
  * Drop the owner's array, as `$unset` would: bookkeeping, elements, their ids, and pages. The
  * head's other fields stay, if it has any besides _id. If the client dies during a drop, pages may
- * be left that no client reads. Another call deletes them and returns SPILL_OK.
+ * be left that no client reads. Another call deletes them and returns SPILL_OK; so does a repair.
  *
  * \param array  an open array
  * \param owner  the owner
@@ -694,7 +694,7 @@ SPILL_API spill_code_t spill_array_trim_older(spill_array_t *array, const spill_
  * \null `error` may be NULL; else SPILL_INVALID
  * \errors SPILL_NOT_FOUND (there is no such owner), SPILL_CONFLICT, SPILL_UNKNOWN (the drop may be
  *         repeated), SPILL_TIMED_OUT, SPILL_IO, SPILL_READ_ONLY
- * \cost one store operation, and one or two for each page
+ * \cost one store operation, and one or two for each page; on a server, with pages, eight more
  * \threads any number at once
  */
 SPILL_API spill_code_t spill_array_drop_owner(spill_array_t *array, const spill_value_t *owner,

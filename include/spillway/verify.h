@@ -88,7 +88,7 @@ typedef struct spill_repair_summary {
  *
  * - operations that a dead client left unfinished (invariant 7): removals and edits with an
  *   intent, seals without a next page, pages that a trim did not empty, and drops. The next writer
- *   would finish most of them, too. On an embedded store also drops of owners without a head.
+ *   would finish most of them, too. Also drops of owners without a head; on a server by a note.
  * - the indexes of an embedded store
  * - layouts reference and subset: the sum and the top of a head
  * - if an owner has no other finding: sizes, counts, statistics, a missing seal, and the sequence
@@ -96,8 +96,8 @@ typedef struct spill_repair_summary {
  *
  * Repair reports every other finding of spill_array_verify() and leaves it
  * (spill_repair_summary_t::left): elements and documents that are missing, misplaced or
- * unreadable, and on a server pages without a head. Another program may have deleted or replaced
- * the document, and the pages may hold the only copy of their elements.
+ * unreadable, and on a server pages without head and note. Another program may have deleted or
+ * replaced the document, and the pages may hold the only copy of their elements.
  *
  * Other clients may work at the same time, because they make the same steps. Repair may also
  * finish an operation of a living client. A repair of every owner writes a warning to the store's

@@ -99,9 +99,12 @@ void spill_change_append_options(const spill_change_t *change, bson_t *command);
 bool spill_change_session(spill_change_t *change, const spill_value_t *owner,
                           spill_session_op_t *session);
 
-/* Look at the first document that `filter` finds in the order of `sort` (may be NULL). */
-bool spill_look(spill_translation_t *translation, const bson_t *filter, const bson_t *sort,
-                spill_look_t *look);
+/*
+ * Look at the first document that `filter` finds in the order of `sort` (may be NULL). `statement`
+ * may have a collation.
+ */
+bool spill_look(spill_translation_t *translation, const bson_t *statement, const bson_t *filter,
+                const bson_t *sort, spill_look_t *look);
 void spill_look_release(spill_look_t *look);
 
 /* Can the library make the statement in one step, and may the client? Else refuse it. */

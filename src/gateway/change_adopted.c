@@ -324,7 +324,7 @@ static bool make_plain(rewrite_t *rewrite, bool *made)
     bson_destroy(command);
     if (done) {
         *made = bson_iter_init_find(&iter, &reply, "n") && bson_iter_as_int64(&iter) > 0;
-        done = spill_translation_keep_write_error(translation, &reply, true);
+        done = spill_translation_keep_write_error(translation, &reply, false);
         bson_destroy(&reply);
     }
     spill_ending_end(&ending, done || !spill_translation_may_have_changed(translation), *made);

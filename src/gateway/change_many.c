@@ -68,14 +68,12 @@ static bool find_owners(spill_change_t *change, owners_t *owners)
 {
     spill_translation_t *translation = change->translation;
     bson_t reply;
-    bson_iter_t collation;
     int64_t cursor;
     SPILL_SCOPED(bson_destroy) bson_t find = BSON_INITIALIZER;
     BCON_APPEND(&find, "find", BCON_UTF8(translation->at->collection), "filter",
                 BCON_DOCUMENT(&change->statement->q), "projection", "{", "_id", BCON_INT32(1),
                 "spill", BCON_INT32(1), "}");
-    if (bson_iter_init_find(&collation, &change->statement->whole, "collation"))
-        bson_append_iter(&find, NULL, -1, &collation);
+    spill_translation_append_context(translation, &change->statement->whole, &find);
     spill_translation_finish_step(translation, &find);
     if (!spill_translation_call(translation, &find, &reply))
         return false;
@@ -110,7 +108,7 @@ static bool check_adopted(spill_change_t *change, const bson_t *ids)
     spill_translation_book_path(translation, "", path);
     BCON_APPEND(&filter, "_id", "{", "$in", BCON_ARRAY(ids), "}", path, "{", "$exists",
                 BCON_BOOL(true), "}");
-    bool known = spill_look(translation, &filter, NULL, &look);
+    bool known = spill_look(translation, &change->statement->whole, &filter, NULL, &look);
     bool adopted = known && look.found;
     if (known)
         spill_look_release(&look);

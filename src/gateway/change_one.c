@@ -114,9 +114,9 @@ bool spill_change_may_append(spill_change_t *change)
     if (statement->has_filters)
         return spill_translation_refuse(translation, translation->array, "arrayFilters",
                                         "send the $push and the other change separately");
-    if (statement->has_collation && !spill_filter_is_id(&statement->q))
-        return spill_translation_refuse(translation, translation->array, "collation",
-                                        "give the _id alone, without a collation");
+    if (statement->has_context && !spill_filter_is_id(&statement->q))
+        return spill_translation_refuse(translation, translation->array, "a collation or let",
+                                        "give the _id alone, without a collation and let");
     return spill_translation_check_concern(translation) &&
            spill_translation_require(translation, SPILL_RIGHT_UPDATE);
 }
@@ -307,7 +307,7 @@ bool spill_change_is_appended(const spill_change_t *change)
     const spill_statement_t *statement = change->statement;
     return statement->kind == SPILL_STATEMENT_PUSH && statement->q_mentions == 0 &&
            !statement->has_filters &&
-           (!statement->has_collation || spill_filter_is_id(&statement->q));
+           (!statement->has_context || spill_filter_is_id(&statement->q));
 }
 
 /* The document that q finds has a managed array. */
@@ -388,7 +388,7 @@ static bool find_repeated(spill_change_t *change)
         return true;
     bson_t filter = BSON_INITIALIZER;
     bson_append_iter(&filter, "_id", -1, &id);
-    done = spill_look(translation, &filter, NULL, &look);
+    done = spill_look(translation, &statement->whole, &filter, NULL, &look);
     bool looked = done;
     if (done && look.managed)
         done = change_managed(change, &look);
@@ -428,7 +428,8 @@ static bool look_and_change(tries_t *tries)
     spill_look_t look;
     spill_change_t *change = tries->change;
     bool failed = change->translation->failed;
-    if (!spill_look(change->translation, &change->statement->q, NULL, &look))
+    if (!spill_look(change->translation, &change->statement->whole, &change->statement->q, NULL,
+                    &look))
         return false;
     bool found = look.found, done = !found || change_after(tries, &look, failed);
     spill_look_release(&look);
@@ -445,7 +446,7 @@ bool spill_change_is_known_managed(const spill_change_t *change, const spill_val
     const spill_statement_t *statement = change->statement;
     const spill_translation_t *translation = change->translation;
     if (statement->kind != SPILL_STATEMENT_PUSH || statement->q_mentions != 0 ||
-        statement->has_filters || statement->has_collation || change->prepare != NULL)
+        statement->has_filters || statement->has_context || change->prepare != NULL)
         return false;
     int64_t known = spill_managed_since(spill_served_managed(translation->served),
                                         translation->at->collection, owner, now_seconds());
@@ -481,7 +482,7 @@ bool spill_change_one(spill_change_t *change)
     bson_iter_t id;
     spill_translation_t *translation = change->translation;
     const spill_statement_t *statement = change->statement;
-    bool by_id = spill_filter_find_id(&statement->q, &id) && !statement->has_collation;
+    bool by_id = spill_filter_find_id(&statement->q, &id) && !statement->has_context;
     tries_t tries = {.change = change, .cautious = true};
     if (by_id && !append_known(change, &id))
         return false;

@@ -12,7 +12,7 @@ static bool is_for_owner(spill_translation_t *translation, const spill_statement
                          spill_value_t *owner)
 {
     bson_iter_t id;
-    if (statement->multi || statement->has_collation || spill_statement_is_relayed(statement) ||
+    if (statement->multi || statement->has_context || spill_statement_is_relayed(statement) ||
         !spill_filter_find_id(&statement->q, &id) ||
         !spill_change_check_served(translation, statement))
         return false;

@@ -83,8 +83,8 @@ static void read_look(const spill_translation_t *translation, const bson_t *docu
     look->length = bson_iter_init_find(&iter, document, "length") ? bson_iter_as_int64(&iter) : -1;
 }
 
-bool spill_look(spill_translation_t *translation, const bson_t *filter, const bson_t *sort,
-                spill_look_t *look)
+bool spill_look(spill_translation_t *translation, const bson_t *statement, const bson_t *filter,
+                const bson_t *sort, spill_look_t *look)
 {
     bson_t reply, document;
     bson_iter_t iter, found;
@@ -96,6 +96,7 @@ bool spill_look(spill_translation_t *translation, const bson_t *filter, const bs
     if (sort != NULL)
         BSON_APPEND_DOCUMENT(&find, "sort", sort);
     append_projection(translation, &find);
+    spill_translation_append_context(translation, statement, &find);
     spill_translation_finish_step(translation, &find);
     if (!spill_translation_call(translation, &find, &reply))
         return false;

@@ -131,10 +131,8 @@ static bool check_pages(spill_translation_t *translation, const spill_asked_t *a
         return true;
     if (!spill_translation_find_pages(translation, asked->filter, &any))
         return false;
-    return !any || spill_translation_refuse(
-                       translation, translation->array, "a filter, a sort or an expression",
-                       "other arrays have pages that the server does not search: give the _id, or "
-                       "read the arrays and choose in the application");
+    return !any || spill_translation_refuse_pages(translation, asked->filter,
+                                                  "a filter, a sort or an expression");
 }
 
 /* ---- replies --------------------------------------------------------------------------------- */

@@ -312,6 +312,11 @@ const char *const *spill_served_pages(const spill_served_t *served)
     return atomic_load(&served->table)->pages;
 }
 
+spill_store_t *spill_served_store(const spill_served_t *served)
+{
+    return served->store;
+}
+
 const char *spill_served_database(const spill_served_t *served)
 {
     return served->database;

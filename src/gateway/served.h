@@ -71,6 +71,9 @@ const spill_served_collection_t *const *spill_served_all(const spill_served_t *s
 /* The names of the page collections, ended by NULL. Any thread. */
 const char *const *spill_served_pages(const spill_served_t *served);
 
+/* The store of the definitions; NULL only after spill_served_without_store. */
+spill_store_t *spill_served_store(const spill_served_t *served);
+
 /* The database that the URI names. */
 const char *spill_served_database(const spill_served_t *served);
 int64_t spill_served_spills(spill_served_t *served); /* since it was opened */

@@ -65,8 +65,10 @@ static void read_push(const bson_iter_t *field, bool newest_first, spill_stateme
         modifier = read_modifiers(field, newest_first, &first, statement);
     if (modifier != NULL)
         set_array(statement, bson_iter_key(field), modifier,
-                  "it would renumber elements in pages: push to the end, without modifiers other "
-                  "than $each");
+                  strcmp(modifier, "$each") == 0
+                      ? "its value is no array"
+                      : "it would renumber elements in pages: push to the end, without modifiers "
+                        "other than $each");
     else if (newest_first && !first)
         set_array(statement, bson_iter_key(field), "$push",
                   "the array grows at its front: push with $position: 0");

@@ -17,8 +17,8 @@ typedef struct spill_statement {
     bson_t whole;  /* static: the statement's document; or empty */
     bool pipeline; /* u is one */
     bool upsert, multi;
-    bool has_filters; /* arrayFilters */
-    bool has_collation;
+    bool has_filters;    /* arrayFilters */
+    bool has_context;    /* a collation, or the command's `let`: what q means depends on them */
     unsigned q_mentions; /* mention.h */
     spill_statement_kind_t kind;
     const char *field;        /* SPILL_STATEMENT_ARRAY: what it changes */

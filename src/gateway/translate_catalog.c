@@ -166,60 +166,116 @@ static bool delete_pages(spill_translation_t *translation, const char *pages, in
     return done;
 }
 
+/* A definition whose heads are dropped with their collection, and what is noted of that. */
+typedef struct dropping {
+    const spill_served_collection_t *at;
+    const spill_definition_t *definition;
+    spill_drop_all_t drop; /* incarnation 0: there is nothing to note */
+} dropping_t;
+
+/* Add the definitions of a collection whose pages are in collections of their own. */
+static size_t add_dropping(const spill_served_collection_t *at, dropping_t *all, size_t count)
+{
+    for (size_t i = 0; at->definitions[i] != NULL; i++) {
+        const spill_definition_t *definition = at->definitions[i];
+        if (definition->page_collection[0] != '\0' &&
+            strcmp(definition->page_collection, at->collection) != 0)
+            all[count++] = (dropping_t){.at = at, .definition = definition};
+    }
+    return count;
+}
+
 /*
- * Before a served collection is dropped: later heads get incarnations above *most, the highest of
- * all present heads and pages, and a note lets repair delete their pages. *most is 0 if there are
- * none.
+ * Before the collection is dropped: later heads get incarnations above drop.incarnation, the
+ * highest of all present heads and pages, and a note lets repair delete their pages.
  */
-static bool begin_drop(spill_translation_t *translation, const spill_served_collection_t *at,
-                       int64_t *most)
+static bool begin_drop(spill_translation_t *translation, dropping_t *one)
 {
     char rev[SPILL_BOOK_PATH_SIZE];
     spill_error_t error;
-    spill_store_t *store = at->array->store;
-    const spill_definition_t *definition = at->definition;
-    spill_bookkeeping_path(definition->array, "rev", rev);
-    *most = 0;
-    if (!raise_to_highest(translation, definition->collection, rev, most) ||
-        !raise_to_highest(translation, definition->page_collection, "spill.epoch", most))
+    bson_oid_t attempt;
+    spill_store_t *store = spill_served_store(translation->served);
+    int64_t most = 0;
+    spill_bookkeeping_path(one->definition->array, "rev", rev);
+    if (!raise_to_highest(translation, one->definition->collection, rev, &most) ||
+        !raise_to_highest(translation, one->definition->page_collection, "spill.epoch", &most))
         return false;
-    if (*most == 0)
+    if (most == 0) /* as it is for a collection that is not served */
         return true;
-    spill_code_t code = store->ops->head_ends(store, *most, &error);
+    one->drop.incarnation = most;
+    bson_oid_init(&attempt, NULL);
+    bson_oid_to_string(&attempt, one->drop.attempt);
+    spill_code_t code = store->ops->head_ends(store, most, &error);
     if (code == SPILL_OK)
-        code = store->ops->note_drop_all(store, definition, *most, false, &error);
+        code = store->ops->note_drop_all(store, one->definition, &one->drop, SPILL_DROP_BEGINS,
+                                         &error);
     return code == SPILL_OK || spill_translation_fail_library(translation, code, &error);
 }
 
-/*
- * After the drop: delete the pages. The note stays, for pages that another process puts late. If it
- * cannot be completed, the collection's UUID shows that the collection is gone.
- */
-static bool finish_drop(spill_translation_t *translation, const spill_served_collection_t *at,
-                        int64_t most)
+static void note_stage(const spill_translation_t *translation, const dropping_t *one,
+                       spill_drop_stage_t stage)
 {
-    if (most == 0) /* as it is for a collection that is not served */
-        return true;
-    spill_store_t *store = at->array->store;
-    store->ops->note_drop_all(store, at->definition, most, true, NULL);
-    return delete_pages(translation, at->definition->page_collection, most);
+    spill_store_t *store = spill_served_store(translation->served);
+    if (one->drop.incarnation > 0)
+        store->ops->note_drop_all(store, one->definition, &one->drop, stage, NULL);
 }
 
-/* Drop the collection, and then the pages of each definition. */
-static bool drop_unserved(spill_translation_t *translation, bson_t *reply)
+/* A drop was refused, so the heads live on. Without an answer the notes stay. */
+static void withdraw_all(const spill_translation_t *translation, const dropping_t *all,
+                         size_t count)
 {
-    const spill_served_collection_t *at = translation->at;
-    if (!spill_translation_forward(translation, reply))
-        return false;
-    for (size_t i = 0; at->definitions[i] != NULL; i++) {
-        const char *pages = at->definitions[i]->page_collection;
-        if (pages[0] == '\0' || strcmp(pages, at->collection) == 0 ||
-            drop_collection(translation, pages))
+    for (size_t i = 0; i < count && !translation->close; i++)
+        note_stage(translation, &all[i], SPILL_DROP_REFUSED);
+}
+
+/* `lenient`: if there can be no note, drop all the same. */
+static bool begin_all(spill_translation_t *translation, dropping_t *all, size_t count, bool lenient)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (begin_drop(translation, &all[i]))
             continue;
-        bson_destroy(reply);
-        return false;
+        if (translation->close || !lenient)
+            return false;
+        spill_translation_recover(translation);
+        all[i].drop.incarnation = 0;
     }
     return true;
+}
+
+/*
+ * After the drop: delete the pages. The notes stay, for pages that another process puts late. If
+ * one cannot be completed, the collection's UUID shows that the collection is gone. `lenient`: the
+ * notes are enough.
+ */
+static bool finish_all(spill_translation_t *translation, const dropping_t *all, size_t count,
+                       bool lenient)
+{
+    for (size_t i = 0; i < count; i++)
+        note_stage(translation, &all[i], SPILL_DROP_ENDED);
+    for (size_t i = 0; i < count; i++) {
+        if (all[i].drop.incarnation == 0 ||
+            delete_pages(translation, all[i].definition->page_collection, all[i].drop.incarnation))
+            continue;
+        if (translation->close || !lenient)
+            return false;
+        spill_translation_recover(translation);
+    }
+    return true;
+}
+
+static bool drop_noted(spill_translation_t *translation, dropping_t *all, size_t count,
+                       bson_t *reply)
+{
+    if (!begin_all(translation, all, count, false))
+        return false;
+    if (!spill_translation_forward(translation, reply)) {
+        withdraw_all(translation, all, count);
+        return false;
+    }
+    if (finish_all(translation, all, count, false))
+        return true;
+    bson_destroy(reply);
+    return false;
 }
 
 /*
@@ -230,17 +286,17 @@ static bool drop_unserved(spill_translation_t *translation, bson_t *reply)
  */
 bool spill_translate_drop(spill_translation_t *translation, bson_t *reply)
 {
-    int64_t most = 0;
     const spill_served_collection_t *at = translation->at;
-    if (at->array == NULL)
-        return drop_unserved(translation, reply);
-    if (!spill_translation_require(translation, SPILL_RIGHT_DELETE) ||
-        !begin_drop(translation, at, &most) || !spill_translation_forward(translation, reply))
+    size_t most = 0;
+    if (at->array != NULL && !spill_translation_require(translation, SPILL_RIGHT_DELETE))
         return false;
-    if (finish_drop(translation, at, most))
-        return true;
-    bson_destroy(reply);
-    return false;
+    while (at->definitions[most] != NULL)
+        most++;
+    dropping_t *all = bson_malloc0((most + 1) * sizeof *all);
+    size_t count = add_dropping(at, all, 0);
+    bool done = drop_noted(translation, all, count, reply);
+    bson_free(all);
+    return done;
 }
 
 /* Drop the collections of a listing, except those with the definitions. */
@@ -287,59 +343,30 @@ static bool drop_all_listed(spill_translation_t *translation)
 }
 
 /* Drop the heads before any pages: a head without its pages would be damage. */
-static bool drop_heads(spill_translation_t *translation,
-                       const spill_served_collection_t *const *all)
+static bool drop_heads(spill_translation_t *translation, const dropping_t *all, size_t count)
 {
-    for (size_t i = 0; all[i] != NULL; i++)
-        if (strcmp(all[i]->database, translation->command->database) == 0 &&
-            !drop_collection(translation, all[i]->definition->collection))
-            return false;
-    return true;
+    size_t i = 0;
+    while (i < count && drop_collection(translation, all[i].at->collection))
+        i++;
+    withdraw_all(translation, all + i, count - i);
+    return i == count;
 }
 
-/*
- * The served collections of the command's database, before and after the drop. `most`: of each.
- * A user who may drop the database, but not read it, gets no notes.
- */
-static bool begin_all(spill_translation_t *translation, const spill_served_collection_t *const *all,
-                      int64_t *most)
-{
-    for (size_t i = 0; all[i] != NULL; i++) {
-        most[i] = 0;
-        if (all[i]->array == NULL ||
-            strcmp(all[i]->database, translation->command->database) != 0 ||
-            begin_drop(translation, all[i], &most[i]))
-            continue;
-        if (translation->close)
-            return false;
-        spill_translation_recover(translation);
-        most[i] = 0;
-    }
-    return true;
-}
-
-static bool finish_all(spill_translation_t *translation,
-                       const spill_served_collection_t *const *all, const int64_t *most)
-{
-    for (size_t i = 0; all[i] != NULL; i++)
-        if (!finish_drop(translation, all[i], most[i])) {
-            if (translation->close)
-                return false;
-            spill_translation_recover(translation); /* the notes let repair delete late pages */
-        }
-    return true;
-}
-
+/* A user who may drop the database, but not read it, gets no notes. */
 bool spill_translate_drop_database(spill_translation_t *translation, bson_t *reply)
 {
-    const spill_served_collection_t *const *all = spill_served_all(translation->served);
-    size_t count = 0;
-    while (all[count] != NULL)
-        count++;
-    int64_t *most = bson_malloc0((count + 1) * sizeof *most);
-    bool done = begin_all(translation, all, most) && drop_heads(translation, all) &&
-                drop_all_listed(translation) && finish_all(translation, all, most);
-    bson_free(most);
+    const spill_served_collection_t *const *served = spill_served_all(translation->served);
+    size_t most = 0, count = 0;
+    for (size_t i = 0; served[i] != NULL; i++)
+        for (size_t k = 0; served[i]->definitions[k] != NULL; k++)
+            most++;
+    dropping_t *all = bson_malloc0((most + 1) * sizeof *all);
+    for (size_t i = 0; served[i] != NULL; i++)
+        if (strcmp(served[i]->database, translation->command->database) == 0)
+            count = add_dropping(served[i], all, count);
+    bool done = begin_all(translation, all, count, true) && drop_heads(translation, all, count) &&
+                drop_all_listed(translation) && finish_all(translation, all, count, true);
+    bson_free(all);
     if (!done)
         return false;
     bson_init(reply);

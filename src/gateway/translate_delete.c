@@ -104,7 +104,7 @@ static bool delete_managed(deletion_t *deletion, bool *found)
     spill_translation_book_path(deletion->translation, "", path);
     BCON_APPEND(&managed, path, "{", "$exists", BCON_BOOL(true), "}");
     BCON_APPEND(&filter, "$and", "[", BCON_DOCUMENT(&deletion->q), BCON_DOCUMENT(&managed), "]");
-    bool done = spill_look(deletion->translation, &filter, NULL, &look);
+    bool done = spill_look(deletion->translation, &deletion->whole, &filter, NULL, &look);
     *found = done && look.found;
     if (*found)
         done = deletion->mentions != 0 && look.pages > 0

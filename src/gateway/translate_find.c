@@ -150,8 +150,6 @@ bool spill_translate_count(spill_translation_t *translation, bson_t *reply)
     if (known && !any)
         return true;
     bson_destroy(reply);
-    return known && spill_translation_refuse(
-                        translation, translation->array, translation->command->name,
-                        "other arrays have pages that the server does not search: give the _id, or "
-                        "read the arrays and count in the application");
+    return known && spill_translation_refuse_pages(translation, filters ? &filter : NULL,
+                                                   translation->command->name);
 }

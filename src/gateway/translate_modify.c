@@ -44,7 +44,7 @@ static bool choose(spill_modify_t *modify, const bson_t *query)
     if (spill_mentions_in_document(&sort, translation->array) != 0)
         return spill_translation_refuse(translation, translation->array, "sort",
                                         "sort by another field, or give the _id");
-    if (!spill_look(translation, query, &sort, &look))
+    if (!spill_look(translation, &translation->command->message->body, query, &sort, &look))
         return false;
     modify->chosen = look.found;
     if (look.found)
@@ -77,7 +77,8 @@ static bool read_statement(spill_modify_t *modify)
         statement->kind = SPILL_STATEMENT_OTHER;
     statement->upsert = flag(translation, "upsert") && !modify->chosen;
     statement->has_filters = spill_translation_find(translation, "arrayFilters", &iter);
-    statement->has_collation = spill_translation_find(translation, "collation", &iter);
+    statement->has_context = spill_translation_find(translation, "collation", &iter) ||
+                             spill_translation_find(translation, "let", &iter);
     return spill_change_check_served(translation, statement);
 }
 
@@ -100,7 +101,7 @@ static bool remove_managed(spill_modify_t *modify, bool *found, bool *removed, b
 {
     spill_look_t look;
     spill_translation_t *translation = modify->translation;
-    if (!spill_look(translation, &modify->query, NULL, &look))
+    if (!spill_look(translation, &translation->command->message->body, &modify->query, NULL, &look))
         return false;
     bool has_pages = look.pages > 0;
     bool done = !look.managed || ((!has_pages || spill_modify_check_return(modify, &look)) &&
@@ -186,7 +187,7 @@ static bool run_relayed(spill_change_t *change)
         return false;
     if (change->n > 0)
         return true;
-    if (!spill_look(translation, &modify->query, NULL, &look))
+    if (!spill_look(translation, &translation->command->message->body, &modify->query, NULL, &look))
         return false;
     bool done = look.pages == 0 || spill_modify_check_return(modify, &look);
     spill_look_release(&look);

@@ -128,7 +128,8 @@ bool spill_update_read(spill_translation_t *translation, const bson_t *document,
     statement->upsert = flag(document, "upsert");
     statement->multi = flag(document, "multi");
     statement->has_filters = bson_iter_init_find(&iter, document, "arrayFilters");
-    statement->has_collation = bson_iter_init_find(&iter, document, "collation");
+    statement->has_context = bson_iter_init_find(&iter, document, "collation") ||
+                             spill_translation_find(translation, "let", &iter);
     return true;
 }
 

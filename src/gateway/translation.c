@@ -419,15 +419,49 @@ static bool finds(spill_translation_t *translation, const char *collection, cons
     return done;
 }
 
+void spill_translation_append_context(const spill_translation_t *translation,
+                                      const bson_t *statement, bson_t *find)
+{
+    bson_iter_t iter;
+    /* A findAndModify has it beside its query. */
+    if (bson_iter_init_find(&iter, statement, "collation") ||
+        spill_translation_find(translation, "collation", &iter))
+        bson_append_iter(find, NULL, -1, &iter);
+    if (spill_translation_find(translation, "let", &iter))
+        bson_append_iter(find, NULL, -1, &iter);
+}
+
+/* Does the filter concern at most the owner of this _id? */
+static bool names_owner(const spill_translation_t *translation, const bson_t *filter,
+                        bson_iter_t *id)
+{
+    bson_iter_t collation;
+    return filter != NULL && spill_filter_find_id(filter, id) &&
+           !spill_translation_find(translation, "collation", &collation);
+}
+
+bool spill_translation_refuse_pages(spill_translation_t *translation, const bson_t *filter,
+                                    const char *operation)
+{
+    bson_iter_t id;
+    return spill_translation_refuse(
+        translation, translation->array, operation,
+        names_owner(translation, filter, &id)
+            ? "the array has pages, which the server does not search: read the array, and choose "
+              "in the application"
+            : "an array of the collection has pages, which the server does not search: name a "
+              "document without pages by its _id, or read the arrays, and choose in the "
+              "application");
+}
+
 bool spill_translation_find_pages(spill_translation_t *translation, const bson_t *filter, bool *any)
 {
     char path[SPILL_BOOK_PATH_SIZE];
-    bson_iter_t id, collation;
+    bson_iter_t id;
     SPILL_SCOPED(bson_destroy) bson_t heads = BSON_INITIALIZER;
     const spill_definition_t *definition = translation->at->definition;
     *any = false;
-    if (filter == NULL || !spill_filter_find_id(filter, &id) ||
-        spill_translation_find(translation, "collation", &collation))
+    if (!names_owner(translation, filter, &id))
         return finds(translation, definition->page_collection, &heads, any);
     bson_append_iter(&heads, "_id", -1, &id);
     BCON_APPEND(&heads, spill_translation_book_path(translation, "pages", path), "{", "$gt",

@@ -140,6 +140,14 @@ bool spill_translation_check_concern(spill_translation_t *translation);
 bool spill_translation_find_pages(spill_translation_t *translation, const bson_t *filter,
                                   bool *any);
 
+/* Add what gives the statement's filter its meaning: its collation, and `let` of the command. */
+void spill_translation_append_context(const spill_translation_t *translation,
+                                      const bson_t *statement, bson_t *find);
+
+/* Refuse the operation because such pages exist. */
+bool spill_translation_refuse_pages(spill_translation_t *translation, const bson_t *filter,
+                                    const char *operation);
+
 /* ---- rights (rights.c) ----------------------------------------------------------------------- */
 
 typedef enum spill_right { SPILL_RIGHT_FIND, SPILL_RIGHT_UPDATE, SPILL_RIGHT_DELETE } spill_right_t;

@@ -7,9 +7,11 @@
  * leaves a tombstone, because a late CREATE_PAGE of this incarnation must be refused.
  *
  * A client that dies after DROP_HEAD leaves pages, and so does a page that is put late. The next
- * drop of that name deletes the pages of all ended incarnations, even if there is no head.
+ * drop of that name deletes the pages of all ended incarnations, even if there is no head. If other
+ * programs may delete heads, a note lets `repair` delete them as well (head_end.h).
  */
 #include "definition/schema.h"
+#include "layout/head_end.h"
 #include "layout/outlier.h"
 #include "util/error.h"
 
@@ -58,14 +60,18 @@ spill_code_t spill_outlier_read_leased(const spill_owner_t *owner, int64_t numbe
 
 /* Without other writers, no copy (full.c) exists beside a head without pages. */
 spill_code_t spill_outlier_may_end(const spill_owner_t *owner, const spill_state_t *head,
-                                   spill_error_t *error)
+                                   bool *first, spill_error_t *error)
 {
     const spill_schema_t *schema = spill_schema_of(&owner->array->definition);
+    if (first)
+        *first = false;
     if ((head->pages == 0 && !owner->array->store->ops->others_write) || !schema->appends_to_head ||
         !schema->has_pages || schema->has_referenced_elements)
         return SPILL_OK;
     SPILL_SCOPED(spill_response_release) spill_response_t page = SPILL_RESPONSE_INIT;
     SPILL_TRY(spill_outlier_read_leased(owner, 0, &page, error));
+    if (first)
+        *first = page.state.present;
     return spill_page_is_leased(&page) ? spill_owner_leased(owner, page.state.lease, error)
                                        : SPILL_OK;
 }
@@ -104,9 +110,8 @@ spill_code_t spill_outlier_drop_left_over(const spill_owner_t *owner, int64_t in
 
 /*
  * The note was written before the head was deleted, at this rev, and nobody has completed it. Did
- * the head live on? Its next spill puts a page from this rev or a later one, and an edit raises a
- * page's rev. Without such a page, the pages are those that were to be deleted, and copies that no
- * CUT can count any more.
+ * the head live on? Its next spill puts a page with a source_rev from this rev on. Without such a
+ * page, the pages are those that were to be deleted, and copies that no CUT can count any more.
  */
 static spill_code_t lived_on(const spill_owner_t *owner, const spill_drop_note_t *note, bool *lived,
                              spill_error_t *error)
@@ -118,22 +123,29 @@ static spill_code_t lived_on(const spill_owner_t *owner, const spill_drop_note_t
     for (int64_t number = 0; !*lived && (number <= last || page.state.present); number++) {
         SPILL_TRY(spill_owner_read_state(owner, number, &page, error));
         *lived = page.state.present && page.state.incarnation == note->incarnation &&
-                 page.state.rev >= note->rev;
+                 page.state.source_rev >= note->rev;
     }
     return SPILL_OK;
 }
 
 /*
- * Does the head of the note's incarnation live? A later head may not have its pages yet, and a
- * page of an earlier incarnation may have been put late: so a caller who has found pages without
- * a head knows nothing of this head.
+ * Raise *incarnation to that of a head that was about to be deleted, if it was. A living head may
+ * be of an incarnation of the note: a page of an earlier incarnation may have been put late, so a
+ * caller who has found pages without a head knows nothing of this head.
  */
-static spill_code_t find_living(const spill_owner_t *owner, const spill_drop_note_t *note,
-                                bool *lives, spill_error_t *error)
+static spill_code_t judge(const spill_owner_t *owner, const spill_drop_note_t *note,
+                          int64_t *incarnation, spill_error_t *error)
 {
+    bool lived = false;
     SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
     SPILL_TRY(spill_drop_read_head(owner, &head, error));
-    *lives = head.state.present && head.state.incarnation <= note->incarnation;
+    int64_t living = head.state.present ? head.state.incarnation : INT64_MAX;
+    if (note->incarnation > note->ended && note->incarnation < living) {
+        SPILL_TRY(lived_on(owner, note, &lived, error));
+        *incarnation = lived ? note->ended : note->incarnation;
+    }
+    if (*incarnation >= living)
+        *incarnation = 0;
     return SPILL_OK;
 }
 
@@ -142,17 +154,13 @@ spill_code_t spill_outlier_find_dropped(const spill_owner_t *owner, int64_t *inc
 {
     spill_store_t *store = owner->array->store;
     spill_drop_note_t note = {0};
-    bool lived = false;
     *incarnation = 0;
     if (!store->ops->find_drop)
         return SPILL_OK;
     SPILL_TRY(spill_store_find_drop(store, &owner->array->definition, owner->value, &note, error));
-    if (note.incarnation > 0)
-        SPILL_TRY(find_living(owner, &note, &lived, error));
-    if (note.incarnation > 0 && note.rev != SPILL_DROP_IS_CERTAIN && !lived)
-        SPILL_TRY(lived_on(owner, &note, &lived, error));
-    *incarnation = lived ? 0 : note.incarnation;
-    return SPILL_OK;
+    *incarnation = note.ended;
+    return note.incarnation > 0 || note.ended > 0 ? judge(owner, &note, incarnation, error)
+                                                  : SPILL_OK;
 }
 
 spill_code_t spill_outlier_finish_noted(const spill_owner_t *owner, spill_error_t *error)
@@ -180,9 +188,48 @@ static spill_code_t drop_pages(const spill_owner_t *owner, int64_t incarnation, 
     return spill_outlier_drop_left_over(owner, incarnation, &any, error);
 }
 
-spill_code_t spill_drop_documents(const spill_owner_t *owner, const spill_state_t *head,
-                                  int64_t from, int64_t count, bool *done, spill_error_t *error)
+/* Could the drop leave pages? `first`: page 0 exists. */
+static bool may_leave_pages(const spill_owner_t *owner, const spill_state_t *head, bool first,
+                            bool due)
 {
+    bool referenced = spill_schema_of(&owner->array->definition)->has_referenced_elements;
+    return head->pages > 0 || first || due || (referenced && head->live > 0);
+}
+
+/* Is the head due for a spill, or the journal to be written out? */
+static bool is_due(const spill_definition_t *definition, const spill_state_t *head)
+{
+    if (spill_schema_of(definition)->has_referenced_elements)
+        return head->live >= definition->bounds.threshold;
+    return spill_head_end_may_be_spilled(definition, head->live,
+                                         head->live_bytes + head->fields_bytes);
+}
+
+/* Drop a head whose pages others can find by a note (head_end.h). */
+static spill_code_t drop_noted(spill_head_end_t *end, const spill_state_t *head, bool *done,
+                               spill_error_t *error)
+{
+    *done = false;
+    SPILL_TRY(spill_head_end_raise(end, error));
+    /* Another client has changed the head. (An intent also prevents it, but may stay for long.) */
+    if (end->rev == head->rev && !head->intent &&
+        !spill_schema_of(&end->owner->array->definition)->has_referenced_elements)
+        return SPILL_OK;
+    SPILL_TRY(spill_head_end_begin(end, error));
+    SPILL_TRY(drop_head(end->owner, head->incarnation, head->pages, done, error));
+    return spill_head_end_finish(end, *done, error);
+}
+
+spill_code_t spill_drop_documents(const spill_owner_t *owner, const spill_state_t *head,
+                                  int64_t from, int64_t count, bool first, bool *done,
+                                  spill_error_t *error)
+{
+    const spill_definition_t *definition = &owner->array->definition;
+    bool due = is_due(definition, head);
+    spill_head_end_t end = {owner, head->incarnation, head->rev, due};
+    if (owner->array->store->ops->note_drop && spill_schema_of(definition)->appends_to_head &&
+        may_leave_pages(owner, head, first, due))
+        return drop_noted(&end, head, done, error);
     SPILL_TRY(drop_head(owner, head->incarnation, head->pages, done, error));
     return *done ? drop_pages(owner, head->incarnation, from, count, error) : SPILL_OK;
 }
@@ -219,13 +266,22 @@ spill_code_t spill_outlier_finish_drop(const spill_owner_t *owner, bool *any, sp
     return SPILL_OK;
 }
 
+/* A closed tail is never opened again, so the note is certain before the head is deleted. */
 spill_code_t spill_outlier_drop_closed(spill_owner_t *owner, int64_t incarnation, int64_t pages,
                                        spill_error_t *error)
 {
     bool done;
+    spill_store_t *store = owner->array->store;
+    const spill_definition_t *definition = &owner->array->definition;
+    const spill_drop_note_t note = {.incarnation = incarnation, .rev = SPILL_DROP_IS_CERTAIN};
     spill_tail_forget(owner);
+    if (store->ops->note_drop)
+        SPILL_TRY(spill_store_note_drop(store, definition, owner->value, &note, error));
     SPILL_TRY(drop_head(owner, incarnation, pages, &done, error));
-    return drop_pages(owner, incarnation, 0, pages, error);
+    SPILL_TRY(drop_pages(owner, incarnation, 0, pages, error));
+    return store->ops->note_drop
+               ? spill_store_forget_drop(store, definition, owner->value, &note, error)
+               : SPILL_OK;
 }
 
 spill_code_t spill_capped_drop(spill_owner_t *owner, const spill_state_t *head, bool *done,
@@ -238,13 +294,15 @@ spill_code_t spill_capped_drop(spill_owner_t *owner, const spill_state_t *head, 
 spill_code_t spill_newest_drop(spill_owner_t *owner, const spill_state_t *head, bool *done,
                                spill_error_t *error)
 {
-    SPILL_TRY(spill_outlier_may_end(owner, head, error));
-    return spill_drop_documents(owner, head, 0, head->pages + 1, done, error);
+    bool first;
+    SPILL_TRY(spill_outlier_may_end(owner, head, &first, error));
+    return spill_drop_documents(owner, head, 0, head->pages + 1, first, done, error);
 }
 
 /* A page of each element of the journal may have been put. Trims deleted those before. */
 spill_code_t spill_referenced_drop(spill_owner_t *owner, const spill_state_t *head, bool *done,
                                    spill_error_t *error)
 {
-    return spill_drop_documents(owner, head, head->watermark, spill_state_end(head), done, error);
+    return spill_drop_documents(owner, head, head->watermark, spill_state_end(head), false, done,
+                                error);
 }

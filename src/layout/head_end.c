@@ -1,5 +1,6 @@
 #include "layout/head_end.h"
 
+#include "definition/schema.h"
 #include "layout/outlier.h"
 #include "layout/spiller.h"
 #include "util/error.h"
@@ -15,6 +16,8 @@ bool spill_head_end_may_be_spilled(const spill_definition_t *definition, int64_t
 spill_code_t spill_head_end_raise(spill_head_end_t *end, spill_error_t *error)
 {
     bool done = false;
+    if (spill_schema_of(&end->owner->array->definition)->has_referenced_elements)
+        return SPILL_OK; /* RECOUNT would set the sum */
     spill_request_t raise = spill_owner_request(end->owner, SPILL_REQUEST_RECOUNT, SPILL_HEAD);
     raise.rev = end->rev;
     spill_code_t code = spill_owner_step(end->owner, &raise, &done, error);
@@ -25,15 +28,15 @@ spill_code_t spill_head_end_raise(spill_head_end_t *end, spill_error_t *error)
 static spill_code_t write_note(const spill_head_end_t *end, int64_t rev, spill_error_t *error)
 {
     spill_store_t *store = end->owner->array->store;
-    const spill_drop_note_t note = {end->incarnation, rev};
-    return store->ops->note_drop(store, &end->owner->array->definition, end->owner->value, &note,
+    const spill_drop_note_t note = {.incarnation = end->incarnation, .rev = rev};
+    return spill_store_note_drop(store, &end->owner->array->definition, end->owner->value, &note,
                                  error);
 }
 
 spill_code_t spill_head_end_begin(const spill_head_end_t *end, spill_error_t *error)
 {
     spill_store_t *store = end->owner->array->store;
-    SPILL_TRY(store->ops->head_ends(store, end->rev, error));
+    SPILL_TRY(spill_store_head_ends(store, end->rev, error));
     spill_spiller_await(end->owner);
     return write_note(end, end->rev, error);
 }
@@ -43,8 +46,8 @@ spill_code_t spill_head_end_begin(const spill_head_end_t *end, spill_error_t *er
 static spill_code_t forget_note(const spill_head_end_t *end, int64_t rev, spill_error_t *error)
 {
     spill_store_t *store = end->owner->array->store;
-    const spill_drop_note_t note = {end->incarnation, rev};
-    return store->ops->forget_drop(store, &end->owner->array->definition, end->owner->value, &note,
+    const spill_drop_note_t note = {.incarnation = end->incarnation, .rev = rev};
+    return spill_store_forget_drop(store, &end->owner->array->definition, end->owner->value, &note,
                                    error);
 }
 

@@ -1,12 +1,12 @@
 /*
- * The end of a head by another step than DROP_HEAD: a statement that deletes its document, or that
- * leaves no array in it. A note shows repair, and the next adoption, that the pages that are left
- * may be deleted (store/drop_note.h). docs/internals/gateway.md has the order of the steps, and
- * what each crash leaves behind.
+ * The end of a head on a store whose documents other programs delete, too: by DROP_HEAD (drop.c),
+ * or by a statement that deletes its document or leaves no array in it. A note shows repair, and
+ * the next adoption, that the pages that are left may be deleted (store/drop_note.h).
+ * docs/internals/gateway.md has the order of the steps, and what each crash leaves behind.
  *
  *     raise    the head's rev becomes R: no client can count a page that was put before
  *     begin    the dropped mark becomes R, then the note {incarnation, R}
- *     ...      the caller's statement, guarded by incarnation and R
+ *     ...      the caller's statement, guarded by incarnation and R; DROP_HEAD by the pages instead
  *     finish   the note without R, the pages, and no note
  *
  * For stores that have head_ends (store/store.h).
@@ -30,7 +30,10 @@ typedef struct spill_head_end {
 bool spill_head_end_may_be_spilled(const spill_definition_t *definition, int64_t length,
                                    int64_t bytes);
 
-/* If the head has changed meanwhile, `rev` stays, and the statement's guard will not hold. */
+/*
+ * If the head has changed meanwhile, `rev` stays, and the statement's guard will not hold. It also
+ * stays if the head has an intent or no elements of its own; then the note may not be believed.
+ */
 spill_code_t spill_head_end_raise(spill_head_end_t *end, spill_error_t *error);
 
 /* Before the statement. Waits for a spill of the owner by this process. */

@@ -162,6 +162,20 @@ spill_code_t spill_store_cut_heads(spill_store_t *store, const spill_request_t *
     return change_heads(store, store->ops->cut_heads, requests, count, error);
 }
 
+spill_code_t spill_store_head_ends(spill_store_t *store, int64_t rev, spill_error_t *error)
+{
+    return (spill_timed_is_set() ? spill_timed_head_ends : store->ops->head_ends)(store, rev,
+                                                                                  error);
+}
+
+spill_code_t spill_store_note_drop(spill_store_t *store, const spill_definition_t *definition,
+                                   const spill_value_t *owner, const spill_drop_note_t *note,
+                                   spill_error_t *error)
+{
+    return (spill_timed_is_set() ? spill_timed_note_drop
+                                 : store->ops->note_drop)(store, definition, owner, note, error);
+}
+
 spill_code_t spill_store_find_drop(spill_store_t *store, const spill_definition_t *definition,
                                    const spill_value_t *owner, spill_drop_note_t *note,
                                    spill_error_t *error)

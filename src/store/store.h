@@ -240,8 +240,8 @@ typedef struct spill_store_ops {
     /*
      * Notes of drops, for stores that have head_ends (store/drop_note.h). The store keeps one for
      * an owner. note_drop with a `rev` raises its incarnation and rev: call it before the head is
-     * deleted. With SPILL_DROP_IS_CERTAIN it completes the note of that incarnation: call it when
-     * the head is deleted. find_drop: incarnation 0 if there is none. All are NULL in other stores.
+     * deleted. With SPILL_DROP_IS_CERTAIN it raises `ended`: call it when the head is deleted.
+     * find_drop: numbers are 0 if there is none. All are NULL in other stores.
      */
     spill_code_t (*note_drop)(spill_store_t *store, const spill_definition_t *definition,
                               const spill_value_t *owner, const spill_drop_note_t *note,
@@ -250,15 +250,17 @@ typedef struct spill_store_ops {
                               const spill_value_t *owner, spill_drop_note_t *note,
                               spill_error_t *error);
     /*
-     * The same for all heads of a definition up to this incarnation, whose collection is about to
-     * be dropped, or (`certain`) was dropped. find_drop considers these notes as well. They stay:
-     * later heads have later incarnations.
+     * The same for all heads of a definition, whose collection is dropped. In find_drop, `ended`
+     * considers these notes as well. They stay: later heads have later incarnations.
      */
     spill_code_t (*note_drop_all)(spill_store_t *store, const spill_definition_t *definition,
-                                  int64_t incarnation, bool certain, spill_error_t *error);
+                                  const spill_drop_all_t *drop, spill_drop_stage_t stage,
+                                  spill_error_t *error);
     /*
-     * Forget the note if it is of this incarnation or an earlier one. With a `rev`, only if it has
-     * this rev or a lower one: the head lives on, and another client may be about to end it.
+     * With SPILL_DROP_IS_CERTAIN: the pages up to this incarnation are deleted; forget the note if
+     * it names no later one. With another `rev`: the head lives on; forget what was announced for
+     * this incarnation or an earlier one, at this rev or a lower one. Another client may be about
+     * to end the head at a later rev.
      */
     spill_code_t (*forget_drop)(spill_store_t *store, const spill_definition_t *definition,
                                 const spill_value_t *owner, const spill_drop_note_t *note,
@@ -372,7 +374,11 @@ spill_code_t spill_store_make_heads(spill_store_t *store, const spill_request_t 
 spill_code_t spill_store_cut_heads(spill_store_t *store, const spill_request_t *requests,
                                    size_t count, spill_error_t *error);
 
-/* ops->find_drop, which is not NULL, and ops->forget_drop. */
+/* ops->head_ends, note_drop, find_drop and forget_drop, which are not NULL. */
+spill_code_t spill_store_head_ends(spill_store_t *store, int64_t rev, spill_error_t *error);
+spill_code_t spill_store_note_drop(spill_store_t *store, const spill_definition_t *definition,
+                                   const spill_value_t *owner, const spill_drop_note_t *note,
+                                   spill_error_t *error);
 spill_code_t spill_store_find_drop(spill_store_t *store, const spill_definition_t *definition,
                                    const spill_value_t *owner, spill_drop_note_t *note,
                                    spill_error_t *error);

@@ -51,6 +51,10 @@ spill_code_t spill_timed_list(spill_store_t *store, const spill_definition_t *de
 spill_code_t spill_timed_open_entries(spill_store_t *store, const char *name, const char *import,
                                       spill_entries_t *entries, spill_error_t *error);
 
+spill_code_t spill_timed_head_ends(spill_store_t *store, int64_t rev, spill_error_t *error);
+spill_code_t spill_timed_note_drop(spill_store_t *store, const spill_definition_t *definition,
+                                   const spill_value_t *owner, const spill_drop_note_t *note,
+                                   spill_error_t *error);
 spill_code_t spill_timed_find_drop(spill_store_t *store, const spill_definition_t *definition,
                                    const spill_value_t *owner, spill_drop_note_t *note,
                                    spill_error_t *error);

@@ -106,6 +106,31 @@ spill_code_t spill_timed_find_drop(spill_store_t *store, const spill_definition_
     return code;
 }
 
+/* Carry out a step that writes or forgets the note, and frees itself. */
+static spill_code_t carry_out_note(spill_timed_t *step, const spill_drop_note_t *note,
+                                   spill_error_t *error)
+{
+    bool done;
+    step->note = *note;
+    spill_code_t code = spill_timed_carry_out(step, false, &done, error);
+    if (done)
+        spill_timed_step_free(step);
+    return code;
+}
+
+static void run_note_drop(spill_timed_t *step)
+{
+    step->code = step->store->ops->note_drop(step->store, &step->definition, &step->query_values[0],
+                                             &step->note, &step->error);
+}
+
+spill_code_t spill_timed_note_drop(spill_store_t *store, const spill_definition_t *definition,
+                                   const spill_value_t *owner, const spill_drop_note_t *note,
+                                   spill_error_t *error)
+{
+    return carry_out_note(note_step_new(store, run_note_drop, definition, owner), note, error);
+}
+
 static void run_forget_drop(spill_timed_t *step)
 {
     step->code = step->store->ops->forget_drop(step->store, &step->definition,
@@ -116,11 +141,16 @@ spill_code_t spill_timed_forget_drop(spill_store_t *store, const spill_definitio
                                      const spill_value_t *owner, const spill_drop_note_t *note,
                                      spill_error_t *error)
 {
-    bool done;
-    spill_timed_t *step = note_step_new(store, run_forget_drop, definition, owner);
-    step->note = *note;
-    spill_code_t code = spill_timed_carry_out(step, false, &done, error);
-    if (done)
-        spill_timed_step_free(step);
-    return code;
+    return carry_out_note(note_step_new(store, run_forget_drop, definition, owner), note, error);
+}
+
+static void run_head_ends(spill_timed_t *step)
+{
+    step->code = step->store->ops->head_ends(step->store, step->note.rev, &step->error);
+}
+
+spill_code_t spill_timed_head_ends(spill_store_t *store, int64_t rev, spill_error_t *error)
+{
+    const spill_drop_note_t note = {.rev = rev};
+    return carry_out_note(spill_timed_step_new(store, run_head_ends, release_query), &note, error);
 }

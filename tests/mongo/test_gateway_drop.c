@@ -4,6 +4,7 @@
  */
 #include "mongo/gateway_client.h"
 
+#include "store/store.h"
 #include "support/server.h"
 
 #include <mongoc/mongoc.h>
@@ -151,6 +152,53 @@ static void a_renamed_collection_is_not_dropped(void **state)
     gateway_try_direct(fixture, pages, "n", "6");
 }
 
+/*
+ * A gateway has dropped the collection, and dies before it deletes the pages. Another gateway
+ * announces the drop of the new collection, and dies, too. The pages of the first one may go.
+ */
+static void a_later_note_leaves_what_was_certain(void **state)
+{
+    static const char announced[] =
+        "{\"count\": \"spillway.marks\", \"query\": {\"announced\": {\"$gt\": {}}}}";
+    gateway_fixture_t *fixture = *state;
+    fill(fixture);
+    for (int call = 1; count(fixture, heads) > 0; call++)
+        assert_true(drop_and_die(fixture, drops[0], call, false));
+    gateway_try_direct(fixture, pages, "n", "6");
+    gateway_push(fixture, 3, 0, 4);
+    for (int call = 1; count(fixture, announced) == 0; call++)
+        assert_true(drop_and_die(fixture, drops[0], call, false));
+    gateway_try_direct(fixture, heads, "n", "1");
+    assert_int_equal(repair(fixture).left, 0);
+    gateway_try_direct(fixture, pages, "n", "0");
+}
+
+static void note_all(spill_store_t *store, const spill_definition_t *definition,
+                     const spill_drop_all_t *drop, spill_drop_stage_t stage)
+{
+    assert_int_equal(store->ops->note_drop_all(store, definition, drop, stage, NULL), SPILL_OK);
+}
+
+/*
+ * The server has refused a drop, and another program drops the collection later. No client wants
+ * the pages to go. The announcement arrives once more.
+ */
+static void a_refused_drop_is_not_believed(void **state)
+{
+    gateway_fixture_t *fixture = *state;
+    spill_definition_t definition = gateway_small_definition();
+    const spill_drop_all_t drop = {INT64_MAX / 2, "attempt"};
+    fill(fixture);
+    spill_store_t *store = server_open(fixture->uri);
+    note_all(store, &definition, &drop, SPILL_DROP_BEGINS);
+    note_all(store, &definition, &drop, SPILL_DROP_REFUSED);
+    note_all(store, &definition, &drop, SPILL_DROP_BEGINS);
+    server_close(store);
+    gateway_try_direct(fixture, drops[0], "ok", "1.0");
+    assert_int_equal(repair(fixture).left, 2);
+    gateway_try_direct(fixture, pages, "n", "6");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, gateway_setup, gateway_teardown)
@@ -158,6 +206,8 @@ int main(void)
         TEST(a_killed_drop_is_finished),
         TEST(a_note_of_a_collection_that_lives_is_not_believed),
         TEST(a_renamed_collection_is_not_dropped),
+        TEST(a_later_note_leaves_what_was_certain),
+        TEST(a_refused_drop_is_not_believed),
     };
     server_uri();
     return cmocka_run_group_tests(tests, NULL, NULL);

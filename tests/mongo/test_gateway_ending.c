@@ -33,7 +33,8 @@ static spill_drop_note_t read_head(gateway_fixture_t *fixture)
     assert_true(bson_iter_find_descendant(&iter, "cursor.firstBatch.0.spill.f.epoch", &epoch));
     assert_true(bson_iter_init(&iter, head));
     assert_true(bson_iter_find_descendant(&iter, "cursor.firstBatch.0.spill.f.rev", &rev));
-    const spill_drop_note_t note = {bson_iter_as_int64(&epoch), bson_iter_as_int64(&rev)};
+    const spill_drop_note_t note = {.incarnation = bson_iter_as_int64(&epoch),
+                                    .rev = bson_iter_as_int64(&rev)};
     bson_destroy(head);
     return note;
 }
@@ -89,7 +90,8 @@ static void leave_pages(gateway_fixture_t *fixture, bool note)
 {
     gateway_push(fixture, 1, 100, 109);
     gateway_settle(fixture);
-    const spill_drop_note_t certain = {read_head(fixture).incarnation, SPILL_DROP_IS_CERTAIN};
+    const spill_drop_note_t certain = {.incarnation = read_head(fixture).incarnation,
+                                       .rev = SPILL_DROP_IS_CERTAIN};
     gateway_try_direct(fixture, delete_all, "n", "1");
     if (note)
         write_note(fixture, &certain);
@@ -116,6 +118,30 @@ static void a_note_lets_repair_finish_a_delete(void **state)
     repair(fixture, 1, 0);
     gateway_try_direct(fixture, pages, "n", "0");
     gateway_try_direct(fixture, notes, "n", "0");
+}
+
+/* A later head is about to be deleted. It lives on, and the earlier one has surely ended. */
+static void a_later_note_leaves_what_is_certain(void **state)
+{
+    gateway_fixture_t *fixture = *state;
+    gateway_push(fixture, 1, 0, 9);
+    gateway_settle(fixture);
+    const spill_drop_note_t certain = {.incarnation = read_head(fixture).incarnation,
+                                       .rev = SPILL_DROP_IS_CERTAIN};
+    const spill_drop_note_t later = {.incarnation = certain.incarnation + 100,
+                                     .rev = certain.incarnation + 100};
+    char *begin_anew = bson_strdup_printf(
+        "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": [{\"$set\": "
+        "{\"spill.f.epoch\": {\"$numberLong\": \"%lld\"}, \"spill.f.rev\": {\"$numberLong\": "
+        "\"%lld\"}, \"spill.f.pages\": {\"$numberLong\": \"0\"}, \"spill.f.low\": "
+        "\"$spill.f.first\"}}]}]}",
+        (long long)later.incarnation, (long long)later.rev);
+    gateway_try_direct(fixture, begin_anew, "n", "1");
+    write_note(fixture, &certain);
+    write_note(fixture, &later);
+    repair(fixture, 1, 0);
+    gateway_try_direct(fixture, pages, "n", "0");
+    bson_free(begin_anew);
 }
 
 /* Another program may have deleted the document. */
@@ -235,6 +261,7 @@ int main(void)
         TEST(a_deleted_array_ends_its_incarnation),
         TEST(a_note_lets_the_next_array_begin),
         TEST(a_note_lets_repair_finish_a_delete),
+        TEST(a_later_note_leaves_what_is_certain),
         TEST(without_a_note_pages_stay),
         TEST(a_note_of_a_head_that_lived_on_is_not_believed),
         TEST(a_note_of_a_head_that_is_gone_is_believed),

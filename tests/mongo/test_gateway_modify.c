@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -94,12 +95,53 @@ static void a_path_through_an_array_is_the_servers(void **state)
     gateway_fixture_free(fixture);
 }
 
+/* The filter of owner `owner` with a variable of `let`, and what the reply to it has. */
+static void try_let(gateway_fixture_t *fixture, int owner, const char *format, const char *path,
+                    const char *json)
+{
+    char command[512];
+    snprintf(command, sizeof command, format, owner);
+    gateway_try(fixture, command, path, json);
+}
+
+/* Each step that carries the filter needs `let`. A guard of the library does not have it. */
+static void a_filter_with_let_finds_the_same(void **state)
+{
+#define WITH_LET "{\"$expr\": {\"$eq\": [\"$a\", \"$$x\"]}}"
+#define UPDATE(u)                                                                                  \
+    "{\"update\": \"c\", \"updates\": [{\"q\": " WITH_LET ", \"u\": " u "}], \"let\": {\"x\": "    \
+    "%d}}"
+#define MODIFY(u) "{\"findAndModify\": \"c\", \"query\": " WITH_LET ", " u ", \"let\": {\"x\": %d}}"
+    enum { PLAIN = 1, ADOPTED = 2, WITH_PAGES = 3 };
+    gateway_fixture_t *fixture = *state;
+    const int lengths[] = {[PLAIN] = 2, [ADOPTED] = 4, [WITH_PAGES] = 9};
+    for (int owner = PLAIN; owner <= WITH_PAGES; owner++)
+        gateway_push(fixture, owner, 0, lengths[owner]);
+    gateway_try_direct(fixture,
+                       "{\"update\": \"c\", \"updates\": [{\"q\": {}, \"u\": [{\"$set\": {\"a\": "
+                       "\"$_id\"}}], \"multi\": true}]}",
+                       "n", "3");
+    gateway_settle(fixture);
+    try_let(fixture, PLAIN, UPDATE("{\"$push\": {\"f\": 9}}"), "n", "1");
+    try_let(fixture, ADOPTED, UPDATE("{\"$push\": {\"f\": 9}}"), "n", "1");
+    try_let(fixture, ADOPTED, UPDATE("{\"$pop\": {\"f\": 1}}"), "n", "1");
+    try_let(fixture, WITH_PAGES, UPDATE("{\"$push\": {\"f\": 9}}"), "writeErrors.0.code", "115");
+    try_let(fixture, WITH_PAGES, MODIFY("\"update\": {\"$push\": {\"f\": 9}}"), "code", "115");
+    try_let(fixture, WITH_PAGES, UPDATE("{\"$set\": {\"b\": 1}}"), "n", "1");
+    for (int owner = PLAIN; owner <= WITH_PAGES; owner++)
+        try_let(fixture, owner,
+                "{\"delete\": \"c\", \"deletes\": [{\"q\": " WITH_LET ", \"limit\": 0}], \"let\": "
+                "{\"x\": %d}}",
+                "n", "1");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, gateway_setup, gateway_teardown)
     const struct CMUnitTest tests[] = {
         TEST(a_document_without_a_field_is_returned_empty),
         TEST(a_removed_head_without_a_field_is_returned_empty),
+        TEST(a_filter_with_let_finds_the_same),
         TEST(an_operator_on_a_missing_array_changes_nothing),
         cmocka_unit_test(a_path_through_an_array_is_the_servers),
     };

@@ -140,8 +140,10 @@ static void a_drop_takes_the_pages_of_all_definitions(void **state)
 {
     (void)state;
     gateway_fixture_t *fixture = open_shared();
-    gateway_try_direct(fixture, "{\"insert\": \"c.g.pages\", \"documents\": [{\"_id\": 1}]}", "n",
-                       "1");
+    gateway_try_direct(fixture,
+                       "{\"insert\": \"c.g.pages\", \"documents\": [{\"_id\": 1, \"spill\": "
+                       "{\"epoch\": 5}}]}",
+                       "n", "1");
     gateway_try(fixture, "{\"drop\": \"c\"}", "ok", "1.0");
     gateway_try_direct(
         fixture, "{\"count\": \"c.pages\", \"query\": {\"_id\": {\"$exists\": true}}}", "n", "0");
@@ -149,6 +151,56 @@ static void a_drop_takes_the_pages_of_all_definitions(void **state)
         fixture, "{\"count\": \"c.g.pages\", \"query\": {\"_id\": {\"$exists\": true}}}", "n", "0");
     gateway_try(fixture, "{\"dropDatabase\": 1}", "ok", "1.0");
     gateway_fixture_free(fixture);
+}
+
+static int64_t pages_left(gateway_fixture_t *fixture)
+{
+    bson_iter_t n;
+    bson_t *reply = gateway_direct_json(
+        fixture->client, "{\"count\": \"c.pages\", \"query\": {\"spill.epoch\": {\"$gt\": 0}}}");
+    assert_true(bson_iter_init_find(&n, reply, "n"));
+    int64_t count = bson_iter_as_int64(&n);
+    bson_destroy(reply);
+    return count;
+}
+
+/* Repair the array of the definition c.f. Return how many findings it has left. */
+static int64_t repair(const gateway_fixture_t *fixture)
+{
+    spill_array_t *array;
+    spill_repair_summary_t summary;
+    spill_store_t *store = server_open(fixture->uri);
+    assert_int_equal(spill_array_open(store, "c.f", &array, NULL), SPILL_OK);
+    assert_int_equal(spill_array_repair(array, NULL, false, NULL, NULL, &summary, NULL), SPILL_OK);
+    spill_array_close(array);
+    server_close(store);
+    return summary.left;
+}
+
+/* The drop leaves a note: repair deletes the pages, wherever the gateway dies. */
+static void a_killed_drop_is_finished_for_all_definitions(void **state)
+{
+    enum { CALLS_MAX = 20 };
+    (void)state;
+    bool died = true;
+    for (int call = 1; died; call++) {
+        assert_true(call < CALLS_MAX);
+        gateway_fixture_t *fixture = open_shared();
+        int64_t before = pages_left(fixture);
+        fixture->client->dies_at = call;
+        fixture->client->loses_reply = call % 2 == 0;
+        bson_destroy(gateway_run_json(fixture->client, "{\"drop\": \"c\"}"));
+        died = fixture->client->broken;
+        gateway_settle(fixture);
+        assert_int_equal(repair(fixture), 0);
+        bson_iter_t n;
+        bson_t *heads = gateway_direct_json(
+            fixture->client, "{\"count\": \"c\", \"query\": {\"_id\": {\"$gt\": 0}}}");
+        assert_true(bson_iter_init_find(&n, heads, "n"));
+        assert_int_equal(pages_left(fixture), bson_iter_as_int64(&n) > 0 ? before : 0);
+        bson_destroy(heads);
+        gateway_fixture_free(fixture);
+    }
 }
 
 /* One definition: a set, and one that keeps the oldest elements. */
@@ -224,6 +276,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_definitions_of_a_collection_return_no_part),
         cmocka_unit_test(a_drop_takes_the_pages_of_all_definitions),
+        cmocka_unit_test(a_killed_drop_is_finished_for_all_definitions),
         cmocka_unit_test(a_set_returns_no_part),
         cmocka_unit_test(a_head_with_the_oldest_elements_returns_no_part),
         cmocka_unit_test(other_layouts_are_read_as_stored_and_not_written),

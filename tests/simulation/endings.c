@@ -5,7 +5,7 @@
  * What must hold:
  *   - A page is deleted only if its head ended by a drop or by a client's statement.
  *   - After such a statement, however its client ended, repair deletes all pages of the head. One
- *     case is excepted: a page was written after the head's rev was raised. Then a head that
+ *     case is excepted: a page was put after the head's rev was raised. Then a head that
  *     lives on would look the same.
  */
 #include "world.h"
@@ -26,10 +26,26 @@ void sim_settings_notes(sim_settings_t *settings)
 
 const char *sim_message_name(sim_message_kind_t kind)
 {
-    static const char *const names[SIM_MESSAGE_KINDS] = {"marks heads",      "announces an end",
-                                                         "deletes the head", "says that it ended",
-                                                         "forgets a note",   "reads a note"};
+    static const char *const names[SIM_MESSAGE_KINDS] = {"marks heads",
+                                                         "announces an end",
+                                                         "deletes the head",
+                                                         "says that it ended",
+                                                         "forgets a note",
+                                                         "reads a note",
+                                                         "reads the highest head",
+                                                         "reads the highest page",
+                                                         "announces a drop of all",
+                                                         "drops the collection",
+                                                         "says that all have ended",
+                                                         "withdraws a drop of all",
+                                                         "deletes all pages"};
     return names[kind];
+}
+
+bool sim_message_reads(sim_message_kind_t kind)
+{
+    return kind == SIM_MESSAGE_FIND || kind == SIM_MESSAGE_HIGHEST_HEAD ||
+           kind == SIM_MESSAGE_HIGHEST_PAGE;
 }
 
 static int64_t higher(int64_t left, int64_t right)
@@ -39,8 +55,7 @@ static int64_t higher(int64_t left, int64_t right)
 
 static void announce(spill_drop_note_t *note, const spill_drop_note_t *of)
 {
-    bool first = note->incarnation == 0 || note->rev == SPILL_DROP_IS_CERTAIN;
-    note->rev = first ? of->rev : higher(note->rev, of->rev);
+    note->rev = higher(note->rev, of->rev);
     note->incarnation = higher(note->incarnation, of->incarnation);
 }
 
@@ -62,17 +77,23 @@ static bool delete_head(sim_world_t *world, const sim_message_t *message)
     return true;
 }
 
-static void make_certain(spill_drop_note_t *note, const spill_drop_note_t *of)
+/* The end is certain until the pages are gone. */
+static void track_certain(sim_ends_t *ends, const sim_message_t *message)
 {
-    if (note->incarnation == 0 || note->incarnation == of->incarnation)
-        *note = (spill_drop_note_t){of->incarnation, SPILL_DROP_IS_CERTAIN};
+    int64_t incarnation = message->note.incarnation;
+    if (message->kind == SIM_MESSAGE_CERTAIN)
+        ends->certain = higher(ends->certain, incarnation);
+    else if (message->note.rev == SPILL_DROP_IS_CERTAIN && incarnation >= ends->certain)
+        ends->certain = 0;
 }
 
 static void forget(spill_drop_note_t *note, const spill_drop_note_t *of)
 {
-    bool not_later = of->rev == SPILL_DROP_IS_CERTAIN || note->rev <= of->rev;
-    if (note->incarnation <= of->incarnation && not_later)
-        *note = (spill_drop_note_t){0};
+    if (of->rev == SPILL_DROP_IS_CERTAIN) {
+        if (note->incarnation <= of->incarnation && note->ended <= of->incarnation)
+            *note = (spill_drop_note_t){0};
+    } else if (note->incarnation <= of->incarnation && note->rev <= of->rev)
+        *note = (spill_drop_note_t){.ended = note->ended};
 }
 
 void sim_deliver(sim_world_t *world, const sim_message_t *message, spill_drop_note_t *found,
@@ -91,17 +112,23 @@ void sim_deliver(sim_world_t *world, const sim_message_t *message, spill_drop_no
         *done = delete_head(world, message);
         break;
     case SIM_MESSAGE_CERTAIN:
-        make_certain(note, &message->note);
+        note->ended = higher(note->ended, message->note.incarnation);
+        track_certain(&world->ends[message->owner], message);
         break;
     case SIM_MESSAGE_FORGET:
         forget(note, &message->note);
+        track_certain(&world->ends[message->owner], message);
         break;
     case SIM_MESSAGE_FIND:
-    case SIM_MESSAGE_KINDS:
+        if (found) {
+            *found = *note;
+            found->ended = higher(note->ended, sim_all_ended(&world->drops_all));
+        }
+        break;
+    default:
+        sim_deliver_all(world, message, found, done);
         break;
     }
-    if (found)
-        *found = *note;
 }
 
 /* ---- the client's side ----------------------------------------------------------------------- */
@@ -122,7 +149,7 @@ static spill_code_t send_note(spill_store_t *port, sim_message_kind_t kind,
 
 spill_code_t sim_head_ends(spill_store_t *store, int64_t rev, spill_error_t *error)
 {
-    return send_note(store, SIM_MESSAGE_MARK, NULL, &(spill_drop_note_t){0, rev}, NULL, error);
+    return send_note(store, SIM_MESSAGE_MARK, NULL, &(spill_drop_note_t){.rev = rev}, NULL, error);
 }
 
 spill_code_t sim_note_drop(spill_store_t *store, const spill_definition_t *definition,
@@ -151,6 +178,14 @@ spill_code_t sim_forget_drop(spill_store_t *store, const spill_definition_t *def
     return send_note(store, SIM_MESSAGE_FORGET, owner, note, NULL, error);
 }
 
+/* A client wants to end this head. Then no page of an earlier one is to stay, either. */
+static void want_to_end(sim_ends_t *ends, const spill_state_t *head)
+{
+    ends->wanted = head->incarnation;
+    ends->pages = head->pages;
+    ends->may_go = higher(ends->may_go, head->incarnation - 1);
+}
+
 /* Raise, begin, the statement, finish. A failure ends it anywhere. */
 static spill_code_t end_head(sim_client_t *client, spill_head_end_t *end, int owner,
                              spill_error_t *error)
@@ -159,11 +194,13 @@ static spill_code_t end_head(sim_client_t *client, spill_head_end_t *end, int ow
     sim_ends_t *ends = &client->world->ends[owner];
     SPILL_TRY(spill_head_end_raise(end, error));
     ends->announced = end->incarnation;
-    ends->page_changed = false;
+    ends->page_put = false;
     SPILL_TRY(spill_head_end_begin(end, error));
     spill_request_t head = spill_owner_request(end->owner, SPILL_REQUEST_READ, SPILL_HEAD);
-    const sim_message_t message = {
-        SIM_MESSAGE_DELETE, owner, {end->incarnation, end->rev}, .head = &head};
+    const sim_message_t message = {.kind = SIM_MESSAGE_DELETE,
+                                   .owner = owner,
+                                   .note = {.incarnation = end->incarnation, .rev = end->rev},
+                                   .head = &head};
     SPILL_TRY(sim_send(client, &message, NULL, &done, error));
     sim_saw(client->world, done ? SIM_HEAD_ENDED : SIM_HEAD_ENDED_NOT);
     return spill_head_end_finish(end, done, error);
@@ -177,8 +214,7 @@ static spill_code_t read_and_end(sim_client_t *client, const spill_owner_t *own,
     if (!head.state.present)
         return SPILL_OK;
     sim_ends_t *ends = &client->world->ends[owner];
-    ends->wanted = head.state.incarnation;
-    ends->pages = head.state.pages;
+    want_to_end(ends, &head.state);
     int64_t bytes = head.state.live_bytes + head.state.fields_bytes;
     /* Other clients may have the other bounds. */
     spill_definition_t definition = client->world->definition;
@@ -206,6 +242,14 @@ static void end_as_gateway(sim_client_t *client, int owner)
         sim_fail(client->world, "owner %d: the end of a head failed: %s", owner, error.message);
 }
 
+void sim_ends_vanished(sim_ends_t *ends, const spill_state_t *head)
+{
+    /* A client wanted these pages to go: no others have been made since it read the head. */
+    if (ends->wanted == head->incarnation && ends->pages == head->pages)
+        ends->may_go = higher(ends->may_go, head->incarnation);
+    ends->any = true;
+}
+
 /*
  * Another program deletes the head. Later heads get later incarnations: clocks differ by less than
  * the time until the next one is made.
@@ -223,10 +267,7 @@ static void delete_by_another(sim_client_t *client, int owner)
     if (!head)
         return;
     const spill_state_t *state = &head->state;
-    /* A client wanted these pages to go: no others have been made since it read the head. */
-    if (ends->wanted == state->incarnation && ends->pages == state->pages)
-        ends->may_go = higher(ends->may_go, state->incarnation);
-    ends->any = true;
+    sim_ends_vanished(ends, state);
     model_head_ends(world->store, state->rev);
     sim_trace(world, "       another program deletes the head of owner %d, epoch %lld rev %lld",
               owner, (long long)state->incarnation, (long long)state->rev);
@@ -237,8 +278,10 @@ static void delete_by_another(sim_client_t *client, int owner)
 
 bool sim_act_on_head(sim_client_t *client, int owner)
 {
-    int how = sim_random_below(&client->world->random, 8);
-    if (how > 4)
+    int how = sim_random_below(&client->world->random, 9);
+    if (how > 7)
+        sim_act_on_collection(client, owner);
+    else if (how > 4)
         delete_by_another(client, owner);
     else if (how > 1)
         end_as_gateway(client, owner);
@@ -249,20 +292,34 @@ bool sim_act_on_head(sim_client_t *client, int owner)
 
 void sim_ends_sent(const sim_client_t *client, const spill_request_t *request)
 {
-    if (!client->drops || request->kind != SPILL_REQUEST_DROP_PAGE)
+    if (!client->drops)
         return;
-    sim_ends_t *ends = &client->world->ends[sim_owner_of(request)];
-    ends->may_go = higher(ends->may_go, request->incarnation);
+    sim_world_t *world = client->world;
+    sim_ends_t *ends = &world->ends[sim_owner_of(request)];
+    if (request->kind == SPILL_REQUEST_DROP_PAGE)
+        ends->may_go = higher(ends->may_go, request->incarnation);
+    if (!world->settings.notes || request->page != SPILL_HEAD)
+        return;
+    const model_document_t *head = model_document(world->store, request, false);
+    if (!head)
+        return;
+    want_to_end(ends, &head->state);
+    if (request->kind == SPILL_REQUEST_RECOUNT) { /* raises the head's rev */
+        ends->announced = head->state.incarnation;
+        ends->page_put = false;
+    }
 }
 
 void sim_ends_observe(sim_world_t *world, const spill_request_t *request)
 {
     int owner = sim_owner_of(request);
     sim_ends_t *ends = &world->ends[owner];
-    if (request->kind == SPILL_REQUEST_DROP_HEAD)
+    if (request->kind == SPILL_REQUEST_DROP_HEAD) {
         ends->may_go = higher(ends->may_go, request->incarnation);
+        ends->deleted = request->incarnation;
+    }
     if (request->kind != SPILL_REQUEST_DROP_PAGE) {
-        ends->page_changed = ends->page_changed || request->page != SPILL_HEAD;
+        ends->page_put = ends->page_put || request->kind == SPILL_REQUEST_PUT_PAGE;
         return;
     }
     if (world->before.state.incarnation > ends->may_go)
@@ -282,7 +339,7 @@ static bool find_page(sim_world_t *world, const spill_owner_t *own, int64_t last
     return false;
 }
 
-void sim_check_ended(sim_world_t *world, sim_client_t *client, int owner)
+void sim_check_ended(sim_world_t *world, sim_client_t *client, int owner, int64_t certain)
 {
     SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
     const sim_ends_t *ends = &world->ends[owner];
@@ -293,8 +350,14 @@ void sim_check_ended(sim_world_t *world, sim_client_t *client, int owner)
     bool any = find_page(world, &own, INT64_MAX - 1, &number);
     if (any && !sim_model_now(&world->plains[owner])->exists)
         sim_saw(world, SIM_PAGES_STAY);
+    if (find_page(world, &own, world->drops_all.sure, &number))
+        sim_fail(world, "owner %d, at the end: repair left page %lld of a collection's drop", owner,
+                 (long long)number);
+    if (find_page(world, &own, certain, &number))
+        sim_fail(world, "owner %d, at the end: repair left page %lld of a head that surely ended",
+                 owner, (long long)number);
     bool last = ends->deleted > 0 && ends->announced == ends->deleted;
-    if (last && !ends->page_changed && find_page(world, &own, ends->deleted, &number))
+    if (last && !ends->page_put && find_page(world, &own, ends->deleted, &number))
         sim_fail(world, "owner %d, at the end: repair left page %lld of a head that was ended",
                  owner, (long long)number);
 }

@@ -50,6 +50,10 @@ extern const sim_naive_t sim_naive_rewrite_without_entry;
 extern const sim_naive_t sim_naive_note_always_believed;
 extern const sim_naive_t sim_naive_note_afterwards;
 extern const sim_naive_t sim_naive_note_forgotten_by_all;
+extern const sim_naive_t sim_naive_note_replaced;
+extern const sim_naive_t sim_naive_all_believed;
+extern const sim_naive_t sim_naive_all_stays;
+extern const sim_naive_t sim_naive_all_replaced;
 extern const sim_naive_t sim_naive_ended_without_mark;
 
 /* Arrays that keep each id once (naive_set.c). */

@@ -21,7 +21,7 @@ static void always_believed(sim_world_t *world, const sim_message_t *message,
 {
     sim_deliver(world, message, found, done);
     if (message->kind == SIM_MESSAGE_FIND && found)
-        found->rev = SPILL_DROP_IS_CERTAIN;
+        found->ended = found->incarnation > found->ended ? found->incarnation : found->ended;
 }
 
 const sim_naive_t sim_naive_note_always_believed = {.name = "every note is believed",
@@ -60,6 +60,72 @@ const sim_naive_t sim_naive_note_forgotten_by_all = {.name = "any client forgets
                                                      .adjust = adjust_ending,
                                                      .shows = "of a head that was ended",
                                                      .schedules = 50000};
+
+/* Believed: "A client wanted to drop the collection, so all its pages may go." */
+static void all_believed(sim_world_t *world, const sim_message_t *message, spill_drop_note_t *found,
+                         bool *done)
+{
+    sim_deliver(world, message, found, done);
+    const sim_drops_all_t *all = &world->drops_all;
+    for (int i = 0; i < all->count && message->kind == SIM_MESSAGE_FIND && found; i++)
+        if (all->attempts[i].announced && all->attempts[i].incarnation > found->ended)
+            found->ended = all->attempts[i].incarnation;
+}
+
+const sim_naive_t sim_naive_all_believed = {.name = "what is announced of a collection is believed",
+                                            .deliver = all_believed,
+                                            .adjust = adjust_ending,
+                                            .shows = "though nobody dropped it",
+                                            .schedules = 50000};
+
+/* Believed: "The drop was refused, so its note says nothing." */
+static void all_stays(sim_world_t *world, const sim_message_t *message, spill_drop_note_t *found,
+                      bool *done)
+{
+    *done = true;
+    if (message->kind != SIM_MESSAGE_REFUSED_ALL)
+        sim_deliver(world, message, found, done);
+}
+
+const sim_naive_t sim_naive_all_stays = {.name = "a refused drop of a collection keeps its note",
+                                         .deliver = all_stays,
+                                         .adjust = adjust_ending,
+                                         .shows = "though nobody dropped it",
+                                         .schedules = 50000};
+
+/* Believed: "One note is enough: the latest drop of the collection replaces it." */
+static void all_replaced(sim_world_t *world, const sim_message_t *message, spill_drop_note_t *found,
+                         bool *done)
+{
+    sim_drops_all_t *all = &world->drops_all;
+    for (int i = 0; i < all->count && message->kind == SIM_MESSAGE_ANNOUNCE_ALL; i++)
+        all->attempts[i].announced = false;
+    if (message->kind == SIM_MESSAGE_ANNOUNCE_ALL)
+        all->ended = 0;
+    sim_deliver(world, message, found, done);
+}
+
+const sim_naive_t sim_naive_all_replaced = {.name = "a collection has one note of a drop",
+                                            .deliver = all_replaced,
+                                            .adjust = adjust_ending,
+                                            .shows = "of a collection's drop",
+                                            .schedules = 50000};
+
+/* Believed: "The note is about the latest drop, so the latest one replaces it." */
+static void replaced(sim_world_t *world, const sim_message_t *message, spill_drop_note_t *found,
+                     bool *done)
+{
+    spill_drop_note_t *note = &world->ends[message->owner].note;
+    if (message->kind == SIM_MESSAGE_ANNOUNCE)
+        note->ended = 0;
+    sim_deliver(world, message, found, done);
+}
+
+const sim_naive_t sim_naive_note_replaced = {.name = "a note replaces what was certain",
+                                             .deliver = replaced,
+                                             .adjust = adjust_ending,
+                                             .shows = "of a head that surely ended",
+                                             .schedules = 50000};
 
 /* Believed: "Clocks give later heads later incarnations." */
 static void ended_without_mark(sim_world_t *world, const sim_message_t *message,

@@ -446,7 +446,7 @@ spill_code_t sim_send(sim_client_t *client, const sim_message_t *message, spill_
     *done = false;
     if (!take_turn(client))
         return spill_fail(error, SPILL_CANCELLED, "this client has crashed");
-    fate_t fate = choose_fate(client, message->kind == SIM_MESSAGE_FIND, true);
+    fate_t fate = choose_fate(client, sim_message_reads(message->kind), true);
     note_fate(client, fate);
     if (arrives_now(fate))
         carry_message(world, client->index, message, found, done, fate_texts[fate]);

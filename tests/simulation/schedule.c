@@ -85,6 +85,7 @@ void sim_schedule_begin(sim_world_t *world)
     world->origin_count = 0;
     world->running = NULL;
     memset(world->sessions, 0, sizeof world->sessions);
+    world->drops_all = (sim_drops_all_t){0};
     for (int i = 0; i < SIM_OWNERS_MAX; i++) {
         sim_model_clear(&world->plains[i]);
         world->hits[i] = 0;
@@ -477,17 +478,18 @@ static void check_all_owners(sim_world_t *world, sim_client_t *client)
 {
     for (int owner = 0; owner < world->settings.owners && !world->failure[0]; owner++) {
         verify(world, client, owner);
-        bool left = world->ends[owner].note.incarnation > 0 &&
-                    world->ends[owner].note.incarnation == world->ends[owner].deleted;
+        const sim_ends_t *ends = &world->ends[owner];
+        bool left = ends->note.incarnation > 0 && ends->note.incarnation == ends->deleted;
+        int64_t certain = ends->certain;
         if (left)
             sim_saw(world, SIM_NOTE_LEFT);
         if (sim_random_chance(&world->random, 500) || sim_is_corrupted(world, owner) ||
             world->settings.notes)
             repair(world, client, owner);
-        if (left && world->ends[owner].note.incarnation == 0)
+        if (left && ends->note.incarnation == 0)
             sim_saw(world, SIM_NOTE_FINISHED);
         if (world->settings.notes)
-            sim_check_ended(world, client, owner);
+            sim_check_ended(world, client, owner, certain);
         if (!sim_model_now(&world->plains[owner])->exists && sim_random_chance(&world->random, 500))
             drop(world, client, owner);
         complete_unfinished(world, client, owner);

@@ -71,6 +71,10 @@ static void expect_failure(const sim_naive_t *naive)
     X(note_always_believed)                                                                        \
     X(note_afterwards)                                                                             \
     X(note_forgotten_by_all)                                                                       \
+    X(note_replaced)                                                                               \
+    X(all_believed)                                                                                \
+    X(all_stays)                                                                                   \
+    X(all_replaced)                                                                                \
     X(ended_without_mark)                                                                          \
     X(set_without_pages)                                                                           \
     X(set_without_head)                                                                            \

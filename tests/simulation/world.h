@@ -10,6 +10,7 @@
  *   spiller.c    clients that spill later than they append
  *   sets.c       arrays that keep each id once
  *   rewriting.c  clients that replace the elements of a head, as the gateway does
+ *   collection_drops.c  drops of the whole collection, and their note
  *   endings.c    heads that end by the gateway's statements or by other programs; notes of drops
  *   client.c     random calls of the public API; check.c checks their answers
  *   schedule.c   one schedule from beginning to end, and the final checks
@@ -201,6 +202,14 @@ typedef enum sim_message_kind {
     SIM_MESSAGE_CERTAIN,  /* the note needs no rev any longer */
     SIM_MESSAGE_FORGET,   /* forget the note, if it is not later than this one */
     SIM_MESSAGE_FIND,     /* read the note */
+    /* of the whole collection (collection_drops.c) */
+    SIM_MESSAGE_HIGHEST_HEAD, /* read the highest rev of all heads */
+    SIM_MESSAGE_HIGHEST_PAGE, /* read the highest incarnation of all pages */
+    SIM_MESSAGE_ANNOUNCE_ALL, /* write what the attempt announces */
+    SIM_MESSAGE_DROP_ALL,     /* drop the collection */
+    SIM_MESSAGE_ENDED_ALL,    /* heads up to this incarnation have surely ended */
+    SIM_MESSAGE_REFUSED_ALL,  /* what the attempt has announced does not hold */
+    SIM_MESSAGE_DELETE_ALL,   /* delete the pages up to this incarnation */
     SIM_MESSAGE_KINDS
 } sim_message_kind_t;
 
@@ -208,7 +217,8 @@ typedef struct sim_message {
     sim_message_kind_t kind;
     int owner;
     spill_drop_note_t note;
-    const spill_request_t *head; /* DELETE: names the document */
+    const spill_request_t *head; /* names the head of the owner */
+    int attempt;                 /* to drop the collection */
 } sim_message_t;
 
 /* A request or a message to be delivered late. */
@@ -219,14 +229,32 @@ typedef struct sim_late {
     sim_message_t message;
 } sim_late_t;
 
+enum { SIM_ATTEMPTS_MAX = 16 };
+
+/* A client's attempt to drop the collection. */
+typedef struct sim_attempt {
+    int64_t incarnation, collection;
+    bool announced, refused; /* as the store has it */
+    bool wanted;             /* no client has withdrawn it */
+} sim_attempt_t;
+
+typedef struct sim_drops_all {
+    int64_t collection; /* its UUID: each drop ends one */
+    int64_t ended;      /* the note: incarnations up to this one have surely ended */
+    sim_attempt_t attempts[SIM_ATTEMPTS_MAX];
+    int count;
+    int64_t sure; /* the highest incarnation of a drop that was announced, then made */
+} sim_drops_all_t;
+
 /* The notes of one owner, and what the checks know of the end of its heads. */
 typedef struct sim_ends {
     spill_drop_note_t note; /* incarnation 0: there is none */
     int64_t wanted;         /* the last incarnation that a client wanted to end ... */
     int64_t pages;          /* ... and how many pages its head had then */
     int64_t announced;      /* the last incarnation whose rev a client has raised to end it ... */
-    bool page_changed;      /* ... and a page was written since then */
+    bool page_put;          /* ... and a page was put since then */
     int64_t deleted;        /* the last incarnation that a client's statement has ended */
+    int64_t certain;        /* the last one whose end the note has, until its pages are deleted */
     int64_t may_go;         /* pages up to this incarnation may be deleted */
     bool any;               /* a head was deleted without DROP_HEAD */
 } sim_ends_t;
@@ -280,6 +308,7 @@ struct sim_world {
     bool drop_begun[SIM_OWNERS_MAX]; /* a client has called a drop, or a trim that may drop */
     sim_traces_t traces[SIM_OWNERS_MAX];
     sim_ends_t ends[SIM_OWNERS_MAX];
+    sim_drops_all_t drops_all;
     int64_t hits[SIM_OWNERS_MAX];    /* the value of the field that appends raise */
     bool corrupted[SIM_OWNERS_MAX];  /* the summary may differ from the elements */
     int corruptions[SIM_OWNERS_MAX]; /* times that the summary was corrupted */
@@ -385,6 +414,7 @@ void sim_settings_notes(sim_settings_t *settings);
 void sim_deliver(sim_world_t *world, const sim_message_t *message, spill_drop_note_t *found,
                  bool *done);
 const char *sim_message_name(sim_message_kind_t kind);
+bool sim_message_reads(sim_message_kind_t kind);
 
 /*
  * Perhaps end the owner's head as the gateway does, or as a program that knows nothing of pages.
@@ -396,8 +426,24 @@ bool sim_act_on_head(sim_client_t *client, int owner);
 void sim_ends_sent(const sim_client_t *client, const spill_request_t *request);
 void sim_ends_observe(sim_world_t *world, const spill_request_t *request);
 
-/* After a repair: no page is left of a head that a client's statement has ended. */
-void sim_check_ended(sim_world_t *world, sim_client_t *client, int owner);
+/* The head vanishes, without a request and without a client's statement. */
+void sim_ends_vanished(sim_ends_t *ends, const spill_state_t *head);
+
+/* ---- collection_drops.c ---------------------------------------------------------------------- */
+
+/* The incarnations up to which heads are known to have ended with their collection. */
+int64_t sim_all_ended(const sim_drops_all_t *all);
+void sim_deliver_all(sim_world_t *world, const sim_message_t *message, spill_drop_note_t *found,
+                     bool *done);
+
+/* This client, or another program, drops the collection. */
+void sim_act_on_collection(sim_client_t *client, int owner);
+
+/*
+ * After a repair: no page is left of a head that a client's statement has ended, nor of those up to
+ * the incarnation `certain`, whose end was certain before the repair.
+ */
+void sim_check_ended(sim_world_t *world, sim_client_t *client, int owner, int64_t certain);
 
 /* The operations of spill_store_ops_t of these names, for a client's port. */
 spill_code_t sim_head_ends(spill_store_t *store, int64_t rev, spill_error_t *error);

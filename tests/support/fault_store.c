@@ -231,6 +231,50 @@ static spill_code_t retire(spill_store_t *store, const spill_definition_t *defin
     return end(&step, code, error);
 }
 
+/* ---- notes of drops -------------------------------------------------------------------------- */
+
+static spill_code_t head_ends(spill_store_t *store, int64_t rev, spill_error_t *error)
+{
+    step_t step = begin(store, NULL);
+    spill_code_t code = SPILL_OK;
+    if (applies(&step))
+        code = spill_store_head_ends(inner_of(&step), rev, error);
+    return end(&step, code, error);
+}
+
+static spill_code_t note_drop(spill_store_t *store, const spill_definition_t *definition,
+                              const spill_value_t *owner, const spill_drop_note_t *note,
+                              spill_error_t *error)
+{
+    step_t step = begin(store, NULL);
+    spill_code_t code = SPILL_OK;
+    if (applies(&step))
+        code = spill_store_note_drop(inner_of(&step), definition, owner, note, error);
+    return end(&step, code, error);
+}
+
+static spill_code_t find_drop(spill_store_t *store, const spill_definition_t *definition,
+                              const spill_value_t *owner, spill_drop_note_t *note,
+                              spill_error_t *error)
+{
+    step_t step = begin(store, NULL);
+    spill_code_t code = SPILL_OK;
+    if (applies(&step))
+        code = spill_store_find_drop(inner_of(&step), definition, owner, note, error);
+    return end(&step, code, error);
+}
+
+static spill_code_t forget_drop(spill_store_t *store, const spill_definition_t *definition,
+                                const spill_value_t *owner, const spill_drop_note_t *note,
+                                spill_error_t *error)
+{
+    step_t step = begin(store, NULL);
+    spill_code_t code = SPILL_OK;
+    if (applies(&step))
+        code = spill_store_forget_drop(inner_of(&step), definition, owner, note, error);
+    return end(&step, code, error);
+}
+
 /* A check only reads and is not part of a protocol: it never fails here. */
 static spill_code_t check(spill_store_t *store, const spill_binding_t *binding,
                           const spill_definition_t *definition, const spill_value_t *owner,
@@ -277,6 +321,12 @@ void fault_wrap(spill_store_t *inner, const fault_hooks_t *hooks, spill_store_t 
     faulty->ops = fault_ops;
     faulty->ops.others_write = inner->ops->others_write;
     faulty->ops.check = inner->ops->check ? check : NULL;
+    if (inner->ops->note_drop) {
+        faulty->ops.head_ends = head_ends;
+        faulty->ops.note_drop = note_drop;
+        faulty->ops.find_drop = find_drop;
+        faulty->ops.forget_drop = forget_drop;
+    }
     spill_store_base_init(&faulty->base, &faulty->ops, inner->uri, &inner->options);
     faulty->base.adopt_us = inner->adopt_us;
     faulty->base.margin_us = inner->margin_us;

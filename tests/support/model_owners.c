@@ -104,17 +104,19 @@ spill_code_t model_oversized(spill_store_t *store, const spill_definition_t *def
 }
 
 /*
- * Find the latest incarnation that has pages but is not the head's. No other program writes to this
- * store, so that incarnation and all before it were dropped.
+ * Find the latest incarnation before `before` that has pages and is earlier than the head's. No
+ * other program writes to this store, so that incarnation and all before it were dropped.
  */
-static bool find_orphan(const model_owner_t *owner, bool oldest, spill_orphan_t *orphan)
+static bool find_orphan(const model_owner_t *owner, bool oldest, int64_t before,
+                        spill_orphan_t *orphan)
 {
     *orphan = (spill_orphan_t){.incarnation = INT64_MIN, .dropped = true};
     for (size_t i = 0; i < owner->page_count; i++) {
         const model_document_t *page = owner->pages[i];
         int64_t incarnation = page->state.incarnation;
         if ((owner->head && incarnation >= owner->head->state.incarnation) ||
-            (oldest && page->count == 0) || incarnation < orphan->incarnation)
+            (oldest && page->count == 0) || incarnation < orphan->incarnation ||
+            incarnation >= before)
             continue;
         orphan->pages = incarnation > orphan->incarnation ? 1 : orphan->pages + 1;
         orphan->incarnation = incarnation;
@@ -140,16 +142,17 @@ spill_code_t model_orphans(spill_store_t *store, const spill_definition_t *defin
         const model_owner_t *owner = (const model_owner_t *)table->at[index];
         const model_entry_t *entry = &owner->entry;
         spill_orphan_t orphan;
+        bool oldest = !spill_schema_of(definition)->appends_to_head;
+        int64_t before = INT64_MAX;
         bool other = named && (entry->key_bytes != only.size ||
                                memcmp(entry->key, only.data, only.size) != 0);
         if (entry->id != binding->array_id || other)
             break;
-        if (!find_orphan(owner, !spill_schema_of(definition)->appends_to_head, &orphan))
-            continue;
-        bson_reinit(&storage);
-        if (!spill_owner_from_key(entry->key, entry->key_bytes, &storage, &orphan.owner))
-            continue;
-        spill_listing_add_orphan(listing, &orphan);
+        for (; find_orphan(owner, oldest, before, &orphan); before = orphan.incarnation) {
+            bson_reinit(&storage);
+            if (spill_owner_from_key(entry->key, entry->key_bytes, &storage, &orphan.owner))
+                spill_listing_add_orphan(listing, &orphan);
+        }
         spill_listing_set_last(listing, entry->key, entry->key_bytes);
     }
     pthread_mutex_unlock(&model->lock);

@@ -1,17 +1,21 @@
 /*
  * Notes of drops (store/store.h), in the collection of marks:
  *
- *     {_id: {drop: <definition>, owner: <owner>}, epoch: E, rev: R}
- *     {_id: {dropAll: <definition>}, epoch: E, collection: <UUID>}
+ *     {_id: {drop: <definition>, owner: <owner>}, epoch: E, rev: R, ended: C}
+ *     {_id: {dropAll: <definition>}, ended: C,
+ *      announced: {<attempt>: {collection: <UUID>, epoch: E, refused: true}, ...}}
  *
- * When the drop is certain, `rev` or `collection` is removed. A collection that is dropped never
- * comes back under its UUID. So the second note is believed if no collection has the UUID.
+ * `epoch` and `rev`, or `announced`, are about drops that may be refused; `ended` is certain. A
+ * drop that is announced later never changes what is certain. A collection that is dropped never
+ * comes back under its UUID. So what is announced is believed if no collection has the UUID. The
+ * field `refused` stays, because the announcement may arrive once more.
  */
 #include "store/mongo/mongo.h"
 
 #include "bson/value.h"
 #include "util/error.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static void make_filter(const spill_definition_t *definition, const spill_value_t *owner,
@@ -24,33 +28,36 @@ static void make_filter(const spill_definition_t *definition, const spill_value_
     bson_append_document_end(filter, &id);
 }
 
+/* Two clients may insert the document at once: then one of them updates it. */
+static spill_code_t write_note(spill_mongo_t *store, const bson_t *filter, const bson_t *update,
+                               spill_error_t *error)
+{
+    bool done = false;
+    while (!done)
+        SPILL_TRY(spill_mongo_upsert(store, SPILL_MONGO_CHECKPOINTS, filter, update, &done, error));
+    return SPILL_OK;
+}
+
 /*
  * The head is about to be deleted. A note that arrives late does not lower one: of one owner, later
- * heads have higher incarnations, and later notes of a head have higher revs. A note that is
- * certain becomes uncertain; then pages may stay, until they are dropped by hand.
+ * heads have higher incarnations, and later notes of a head have higher revs.
  */
 static spill_code_t announce(spill_mongo_t *store, const spill_drop_note_t *note,
                              const bson_t *filter, spill_error_t *error)
 {
     SPILL_SCOPED(bson_destroy) bson_t update = BSON_INITIALIZER;
-    bool done = false;
     BCON_APPEND(&update, "$max", "{", "epoch", BCON_INT64(note->incarnation), "rev",
                 BCON_INT64(note->rev), "}");
-    while (!done) /* two clients may insert the document at once */
-        SPILL_TRY(
-            spill_mongo_upsert(store, SPILL_MONGO_CHECKPOINTS, filter, &update, &done, error));
-    return SPILL_OK;
+    return write_note(store, filter, &update, error);
 }
 
-/* The head is deleted. If there is a note of another incarnation, it stays as it is. */
-static spill_code_t complete(spill_mongo_t *store, const spill_drop_note_t *note, bson_t *filter,
+/* All heads up to this incarnation are deleted. */
+static spill_code_t complete(spill_mongo_t *store, int64_t incarnation, const bson_t *filter,
                              spill_error_t *error)
 {
     SPILL_SCOPED(bson_destroy) bson_t update = BSON_INITIALIZER;
-    bool done;
-    BSON_APPEND_INT64(filter, "epoch", note->incarnation);
-    BCON_APPEND(&update, "$unset", "{", "rev", BCON_BOOL(true), "}");
-    return spill_mongo_upsert(store, SPILL_MONGO_CHECKPOINTS, filter, &update, &done, error);
+    BCON_APPEND(&update, "$max", "{", "ended", BCON_INT64(incarnation), "}");
+    return write_note(store, filter, &update, error);
 }
 
 spill_code_t spill_mongo_note_drop(spill_store_t *base, const spill_definition_t *definition,
@@ -60,7 +67,7 @@ spill_code_t spill_mongo_note_drop(spill_store_t *base, const spill_definition_t
     SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
     make_filter(definition, owner, &filter);
     return (note->rev == SPILL_DROP_IS_CERTAIN
-                ? complete((spill_mongo_t *)base, note, &filter, error)
+                ? complete((spill_mongo_t *)base, note->incarnation, &filter, error)
                 : announce((spill_mongo_t *)base, note, &filter, error));
 }
 
@@ -124,95 +131,119 @@ static void make_filter_all(const spill_definition_t *definition, bson_t *filter
     BCON_APPEND(filter, "_id", "{", "dropAll", BCON_UTF8(definition->name), "}");
 }
 
-/* The collection is about to be dropped. */
-static spill_code_t announce_all(spill_mongo_t *store, const spill_definition_t *definition,
-                                 int64_t incarnation, const bson_t *filter, spill_error_t *error)
+/* The path of a field of what the attempt announces; "" is the whole. */
+static void make_path(const spill_drop_all_t *drop, const char *field, char path[SPILL_NAME_SIZE])
 {
-    SPILL_SCOPED(bson_destroy) bson_t update = BSON_INITIALIZER;
-    collection_uuid_t uuid;
-    bool done = false;
-    SPILL_TRY(find_uuid(store, definition->collection, NULL, &uuid, error));
-    BCON_APPEND(&update, "$max", "{", "epoch", BCON_INT64(incarnation), "}");
-    if (uuid.known)
-        BCON_APPEND(&update, "$set", "{", "collection",
-                    BCON_BIN(BSON_SUBTYPE_UUID, uuid.bytes, sizeof uuid.bytes), "}");
-    else /* such a note is not believed */
-        BCON_APPEND(&update, "$set", "{", "collection", BCON_NULL, "}");
-    while (!done) /* two clients may insert the document at once */
-        SPILL_TRY(
-            spill_mongo_upsert(store, SPILL_MONGO_CHECKPOINTS, filter, &update, &done, error));
-    return SPILL_OK;
+    snprintf(path, SPILL_NAME_SIZE, "announced.%s%s", drop->attempt, field);
 }
 
-/* The collection is dropped. A note of a later drop stays unchanged. */
-static spill_code_t complete_all(spill_mongo_t *store, int64_t incarnation, bson_t *filter,
+/* The collection is about to be dropped. Without a UUID nothing could be believed. */
+static spill_code_t announce_all(spill_mongo_t *store, const spill_definition_t *definition,
+                                 const spill_drop_all_t *drop, const bson_t *filter,
                                  spill_error_t *error)
 {
     SPILL_SCOPED(bson_destroy) bson_t update = BSON_INITIALIZER;
-    bool done;
-    BSON_APPEND_INT64(filter, "epoch", incarnation);
-    BCON_APPEND(&update, "$unset", "{", "collection", BCON_BOOL(true), "}");
-    return spill_mongo_upsert(store, SPILL_MONGO_CHECKPOINTS, filter, &update, &done, error);
+    char collection[SPILL_NAME_SIZE], epoch[SPILL_NAME_SIZE];
+    collection_uuid_t uuid;
+    SPILL_TRY(find_uuid(store, definition->collection, NULL, &uuid, error));
+    if (!uuid.known)
+        return SPILL_OK;
+    make_path(drop, ".collection", collection);
+    make_path(drop, ".epoch", epoch);
+    BCON_APPEND(&update, "$set", "{", collection,
+                BCON_BIN(BSON_SUBTYPE_UUID, uuid.bytes, sizeof uuid.bytes), epoch,
+                BCON_INT64(drop->incarnation), "}");
+    return write_note(store, filter, &update, error);
+}
+
+static spill_code_t complete_all(spill_mongo_t *store, const spill_drop_all_t *drop,
+                                 const bson_t *filter, spill_error_t *error)
+{
+    SPILL_SCOPED(bson_destroy) bson_t update = BSON_INITIALIZER;
+    char whole[SPILL_NAME_SIZE];
+    make_path(drop, "", whole);
+    BCON_APPEND(&update, "$max", "{", "ended", BCON_INT64(drop->incarnation), "}", "$unset", "{",
+                whole, BCON_BOOL(true), "}");
+    return write_note(store, filter, &update, error);
+}
+
+static spill_code_t withdraw_all(spill_mongo_t *store, const spill_drop_all_t *drop,
+                                 const bson_t *filter, spill_error_t *error)
+{
+    SPILL_SCOPED(bson_destroy) bson_t update = BSON_INITIALIZER;
+    char whole[SPILL_NAME_SIZE];
+    bool found;
+    make_path(drop, "", whole);
+    BCON_APPEND(&update, "$set", "{", whole, "{", "refused", BCON_BOOL(true), "}", "}");
+    return spill_mongo_modify(store, SPILL_MONGO_CHECKPOINTS, filter, &update, NULL, NULL, &found,
+                              error);
 }
 
 spill_code_t spill_mongo_note_drop_all(spill_store_t *base, const spill_definition_t *definition,
-                                       int64_t incarnation, bool certain, spill_error_t *error)
+                                       const spill_drop_all_t *drop, spill_drop_stage_t stage,
+                                       spill_error_t *error)
 {
     spill_mongo_t *store = (spill_mongo_t *)base;
     SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
     make_filter_all(definition, &filter);
-    return certain ? complete_all(store, incarnation, &filter, error)
-                   : announce_all(store, definition, incarnation, &filter, error);
+    if (stage == SPILL_DROP_BEGINS)
+        return announce_all(store, definition, drop, &filter, error);
+    return stage == SPILL_DROP_ENDED ? complete_all(store, drop, &filter, error)
+                                     : withdraw_all(store, drop, &filter, error);
 }
 
-/* Is the note of a whole collection believed? */
-static spill_code_t is_believed(spill_mongo_t *store, const bson_t *document, bool *believed,
-                                spill_error_t *error)
+/* Raise *ended to what an attempt has announced, if its collection is gone. */
+static spill_code_t judge_announced(spill_mongo_t *store, const bson_iter_t *attempt,
+                                    int64_t *ended, spill_error_t *error)
 {
-    bson_iter_t iter;
+    bson_iter_t epoch, collection, refused;
     collection_uuid_t uuid, found;
-    *believed = !bson_iter_init_find(&iter, document, "collection");
-    if (*believed)
+    if (!bson_iter_recurse(attempt, &refused) || bson_iter_find(&refused, "refused") ||
+        !bson_iter_recurse(attempt, &epoch) || !bson_iter_find(&epoch, "epoch") ||
+        spill_iter_int64(&epoch) <= *ended || !bson_iter_recurse(attempt, &collection) ||
+        !bson_iter_find(&collection, "collection"))
         return SPILL_OK;
-    uuid = read_uuid(&iter);
+    uuid = read_uuid(&collection);
     if (!uuid.known)
         return SPILL_OK;
     SPILL_TRY(find_uuid(store, NULL, &uuid, &found, error));
-    *believed = !found.known;
+    if (!found.known)
+        *ended = spill_iter_int64(&epoch);
     return SPILL_OK;
 }
 
 /* ---- both ------------------------------------------------------------------------------------ */
 
 static spill_code_t find_document(spill_mongo_t *store, const bson_t *filter, bson_t *document,
-                                  int64_t *incarnation, spill_error_t *error)
+                                  spill_error_t *error)
 {
     SPILL_SCOPED(bson_destroy) bson_t pipeline = BSON_INITIALIZER;
-    bson_iter_t iter;
     bool found;
-    *incarnation = 0;
     BCON_APPEND(&pipeline, "0", "{", "$match", BCON_DOCUMENT(filter), "}");
-    SPILL_TRY(
-        spill_mongo_first(store, SPILL_MONGO_CHECKPOINTS, &pipeline, document, &found, error));
-    if (found && bson_iter_init_find(&iter, document, "epoch"))
-        *incarnation = spill_iter_int64(&iter);
-    return SPILL_OK;
+    return spill_mongo_first(store, SPILL_MONGO_CHECKPOINTS, &pipeline, document, &found, error);
 }
 
-/* A note of the whole collection that is believed replaces an older one of the owner. */
+/* The number in the field, 0 if there is none. */
+static int64_t number_of(const bson_t *document, const char *field)
+{
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, document, field) ? spill_iter_int64(&iter) : 0;
+}
+
+/* Raise *ended to what is known of the whole collection. */
 static spill_code_t find_drop_all(spill_mongo_t *store, const spill_definition_t *definition,
-                                  spill_drop_note_t *note, spill_error_t *error)
+                                  int64_t *ended, spill_error_t *error)
 {
     SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
     SPILL_SCOPED(bson_destroy) bson_t document = BSON_INITIALIZER;
-    int64_t incarnation;
-    bool believed = false;
+    bson_iter_t iter, attempt;
     make_filter_all(definition, &filter);
-    SPILL_TRY(find_document(store, &filter, &document, &incarnation, error));
-    if (incarnation >= note->incarnation && incarnation > 0)
-        SPILL_TRY(is_believed(store, &document, &believed, error));
-    if (believed)
-        *note = (spill_drop_note_t){incarnation, SPILL_DROP_IS_CERTAIN};
+    SPILL_TRY(find_document(store, &filter, &document, error));
+    int64_t certain = number_of(&document, "ended");
+    *ended = certain > *ended ? certain : *ended;
+    if (bson_iter_init_find(&iter, &document, "announced") && bson_iter_recurse(&iter, &attempt))
+        while (bson_iter_next(&attempt))
+            SPILL_TRY(judge_announced(store, &attempt, ended, error));
     return SPILL_OK;
 }
 
@@ -222,26 +253,56 @@ spill_code_t spill_mongo_find_drop(spill_store_t *base, const spill_definition_t
 {
     SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
     SPILL_SCOPED(bson_destroy) bson_t document = BSON_INITIALIZER;
-    bson_iter_t iter;
     spill_mongo_t *store = (spill_mongo_t *)base;
-    *note = (spill_drop_note_t){.rev = SPILL_DROP_IS_CERTAIN};
+    *note = (spill_drop_note_t){0};
     make_filter(definition, owner, &filter);
-    SPILL_TRY(find_document(store, &filter, &document, &note->incarnation, error));
-    if (note->incarnation > 0 && bson_iter_init_find(&iter, &document, "rev"))
-        note->rev = spill_iter_int64(&iter);
-    return find_drop_all(store, definition, note, error);
+    SPILL_TRY(find_document(store, &filter, &document, error));
+    *note = (spill_drop_note_t){number_of(&document, "epoch"), number_of(&document, "rev"),
+                                number_of(&document, "ended")};
+    return find_drop_all(store, definition, &note->ended, error);
+}
+
+/*
+ * The pages up to the incarnation are deleted. If a later end is announced, the note stays as it
+ * is, for that one.
+ */
+static spill_code_t forget_certain(spill_mongo_t *store, int64_t incarnation, bson_t *filter,
+                                   spill_error_t *error)
+{
+    bool found;
+    for (int i = 0; i < 2; i++)
+        BCON_APPEND(filter, i == 0 ? "epoch" : "ended", "{", "$not", "{", "$gt",
+                    BCON_INT64(incarnation), "}", "}");
+    return spill_mongo_delete(store, SPILL_MONGO_CHECKPOINTS, filter, &found, error);
+}
+
+/* Forget what is announced. What is certain stays. */
+static spill_code_t forget_announced(spill_mongo_t *store, const spill_drop_note_t *note,
+                                     bson_t *filter, spill_error_t *error)
+{
+    SPILL_SCOPED(bson_destroy) bson_t alone = BSON_INITIALIZER;
+    SPILL_SCOPED(bson_destroy) bson_t update = BSON_INITIALIZER;
+    bool found;
+    BCON_APPEND(filter, "epoch", "{", "$lte", BCON_INT64(note->incarnation), "}", "rev", "{",
+                "$lte", BCON_INT64(note->rev), "}");
+    bson_concat(&alone, filter);
+    BCON_APPEND(&alone, "ended", "{", "$exists", BCON_BOOL(false), "}");
+    SPILL_TRY(spill_mongo_delete(store, SPILL_MONGO_CHECKPOINTS, &alone, &found, error));
+    if (found)
+        return SPILL_OK;
+    BCON_APPEND(&update, "$unset", "{", "epoch", BCON_BOOL(true), "rev", BCON_BOOL(true), "}");
+    return spill_mongo_modify(store, SPILL_MONGO_CHECKPOINTS, filter, &update, NULL, NULL, &found,
+                              error);
 }
 
 spill_code_t spill_mongo_forget_drop(spill_store_t *base, const spill_definition_t *definition,
                                      const spill_value_t *owner, const spill_drop_note_t *note,
                                      spill_error_t *error)
 {
+    spill_mongo_t *store = (spill_mongo_t *)base;
     SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
-    bool found;
     make_filter(definition, owner, &filter);
-    BCON_APPEND(&filter, "epoch", "{", "$lte", BCON_INT64(note->incarnation), "}");
-    if (note->rev != SPILL_DROP_IS_CERTAIN)
-        BCON_APPEND(&filter, "rev", "{", "$lte", BCON_INT64(note->rev), "}");
-    return spill_mongo_delete((spill_mongo_t *)base, SPILL_MONGO_CHECKPOINTS, &filter, &found,
-                              error);
+    return note->rev == SPILL_DROP_IS_CERTAIN
+               ? forget_certain(store, note->incarnation, &filter, error)
+               : forget_announced(store, note, &filter, error);
 }

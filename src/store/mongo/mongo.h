@@ -275,7 +275,8 @@ spill_code_t spill_mongo_find_drop(spill_store_t *base, const spill_definition_t
                                    const spill_value_t *owner, spill_drop_note_t *note,
                                    spill_error_t *error);
 spill_code_t spill_mongo_note_drop_all(spill_store_t *base, const spill_definition_t *definition,
-                                       int64_t incarnation, bool certain, spill_error_t *error);
+                                       const spill_drop_all_t *drop, spill_drop_stage_t stage,
+                                       spill_error_t *error);
 spill_code_t spill_mongo_forget_drop(spill_store_t *base, const spill_definition_t *definition,
                                      const spill_value_t *owner, const spill_drop_note_t *note,
                                      spill_error_t *error);
