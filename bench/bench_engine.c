@@ -10,6 +10,7 @@
 
 #include <spillway/spillway.h>
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -256,6 +257,20 @@ typedef struct set {
     int64_t next, bare_next;
 } set_t;
 
+/* The elements are ids, which an array keeps once. */
+static void ours_open_set(ours_t *ours, const bench_t *bench, bool sync)
+{
+    spill_error_t error;
+    spill_definition_t definition;
+    ours_open(ours, bench, sync, 1);
+    spill_array_close(ours->array);
+    measure_check(spill_definition_preset(&definition, "feed-recent", "feed", &error), &error);
+    strcpy(definition.id_field, ".");
+    definition.unique = true;
+    measure_check(spill_store_define(ours->store, &definition, &error), &error);
+    measure_check(spill_array_open(ours->store, "feed", &ours->array, &error), &error);
+}
+
 /* The i-th id, in an order that is not that of the keys. */
 static int64_t set_id(int64_t i)
 {
@@ -297,16 +312,8 @@ static void bench_set(bench_t *bench, int rounds)
     if (!measure_wanted(&bench->report, "set"))
         return;
     set_t set = {.next = 0};
-    spill_error_t error;
-    spill_definition_t definition;
-    ours_open(&set.ours, bench, false, 1);
+    ours_open_set(&set.ours, bench, false);
     bare_open(&set.bare, bench, false, 1);
-    spill_array_close(set.ours.array);
-    measure_check(spill_definition_preset(&definition, "feed-recent", "feed", &error), &error);
-    strcpy(definition.id_field, ".");
-    definition.unique = true;
-    measure_check(spill_store_define(set.ours.store, &definition, &error), &error);
-    measure_check(spill_array_open(set.ours.store, "feed", &set.ours.array, &error), &error);
     ours_adds(&set, 0, SET_LENGTH);
     bare_adds(&set, 0, SET_LENGTH);
     int count = bench->quick ? 10000 : 20000;
@@ -320,6 +327,62 @@ static void bench_set(bench_t *bench, int rounds)
     measure_figure(&bench->report, &figure);
     ours_close(&set.ours);
     bare_close(&set.bare);
+}
+
+/*
+ * Threads that each append batches of new elements to an owner of their own, at once: the engine
+ * writes the batches of many threads together. With and without the check that each id is new.
+ */
+enum { GROUP_THREADS = 32, GROUP_BATCH = 50 };
+
+typedef struct group {
+    ours_t *ours;
+    atomic_llong next; /* id */
+} group_t;
+
+static void group_appends(void *context, int thread, int count)
+{
+    group_t *group = context;
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t owner = owner_value(&storage, thread);
+    for (int i = 0; i < count; i++) {
+        spill_error_t error;
+        spill_append_result_t result;
+        spill_value_t elements[GROUP_BATCH];
+        int64_t ids[GROUP_BATCH];
+        for (int j = 0; j < GROUP_BATCH; j++) {
+            ids[j] = set_id(atomic_fetch_add(&group->next, 1));
+            elements[j] = (spill_value_t){.data = (const uint8_t *)&ids[j],
+                                          .size_bytes = sizeof ids[j],
+                                          .type = BSON_TYPE_INT64};
+        }
+        measure_check(spill_array_append(group->ours->array, &owner, elements, GROUP_BATCH, NULL,
+                                         &result, &error),
+                      &error);
+        if (result.duplicates > 0)
+            measure_stop("a new id was there");
+    }
+    bson_destroy(&storage);
+}
+
+static void bench_set_group(bench_t *bench, int rounds)
+{
+    if (!measure_wanted(&bench->report, "set-group"))
+        return;
+    ours_t with, without;
+    ours_open_set(&with, bench, true);
+    ours_open(&without, bench, true, GROUP_THREADS);
+    group_t checked = {.ours = &with}, unchecked = {.ours = &without};
+    int count = bench->quick ? 20 : 50;
+    measure_figure_t figure = {.name = "set-group",
+                               .what = "fsync, 32 threads, 50 new ids an append; without ids",
+                               .threads = GROUP_THREADS,
+                               .rounds = rounds,
+                               .ours = {group_appends, &checked, count},
+                               .other = {group_appends, &unchecked, count}};
+    measure_figure(&bench->report, &figure);
+    ours_close(&with);
+    ours_close(&without);
 }
 
 /* ---- appends with operation ids -------------------------------------------------------------- */
@@ -595,6 +658,7 @@ int main(int argc, char **argv)
     bench_ids(&bench, "append-id-64", 64, rounds);
     bench_ids(&bench, "append-id-10000", 10000, rounds);
     bench_set(&bench, rounds);
+    bench_set_group(&bench, rounds);
     bench_long(&bench, rounds);
     bench_cached(&bench, rounds);
     return bench.report.failed ? EXIT_FAILURE : EXIT_SUCCESS;
