@@ -385,6 +385,67 @@ static void bench_set_group(bench_t *bench, int rounds)
     ours_close(&without);
 }
 
+/* ---- updates of other fields ----------------------------------------------------------------- */
+
+enum { SHARING = 50 };
+
+/* Definitions whose arrays are in the documents of the same collection. */
+static void define_sharing(const ours_t *ours)
+{
+    const spill_definition_t *feed = spill_array_get_definition(ours->array);
+    for (int i = 0; i < SHARING; i++) {
+        spill_error_t error;
+        spill_definition_t definition;
+        char name[16];
+        snprintf(name, sizeof name, "sharing%d", i);
+        spill_definition_init(&definition, name);
+        strcpy(definition.collection, feed->collection);
+        snprintf(definition.array, sizeof definition.array, "%sItems", name);
+        snprintf(definition.page_collection, sizeof definition.page_collection, "%sPages", name);
+        snprintf(definition.count_field, sizeof definition.count_field, "%sCount", name);
+        snprintf(definition.overflow_field, sizeof definition.overflow_field, "%sMore", name);
+        snprintf(definition.pages_field, sizeof definition.pages_field, "%sPageCount", name);
+        measure_check(spill_store_define(ours->store, &definition, &error), &error);
+    }
+}
+
+static void updates(void *context, int thread, int count)
+{
+    ours_t *ours = context;
+    bson_t *update = BCON_NEW("$set", "{", "name", "Ada", "city", "London", "}");
+    (void)thread;
+    for (int i = 0; i < count; i++) {
+        bson_t storage = BSON_INITIALIZER;
+        spill_error_t error;
+        spill_value_t owner = owner_value(&storage, i % ours->owners);
+        measure_check(spill_array_update(ours->array, &owner, update, &error), &error);
+        bson_destroy(&storage);
+    }
+    bson_destroy(update);
+}
+
+static void bench_sharing(bench_t *bench, int rounds)
+{
+    if (!measure_wanted(&bench->report, "update-sharing"))
+        return;
+    ours_t shared, alone;
+    ours_open(&shared, bench, false, LOG_OWNERS);
+    ours_open(&alone, bench, false, LOG_OWNERS);
+    define_sharing(&shared);
+    ours_appends_in_turn(&shared, 0, LOG_OWNERS);
+    ours_appends_in_turn(&alone, 0, LOG_OWNERS);
+    int count = bench->quick ? 5000 : 20000;
+    measure_figure_t figure = {.name = "update-sharing",
+                               .what = "update, 50 definitions share the documents; none does",
+                               .threads = 1,
+                               .rounds = rounds,
+                               .ours = {updates, &shared, count},
+                               .other = {updates, &alone, count}};
+    measure_figure(&bench->report, &figure);
+    ours_close(&shared);
+    ours_close(&alone);
+}
+
 /* ---- appends with operation ids -------------------------------------------------------------- */
 
 /* One thread appends to LOG_OWNERS owners in turn. */
@@ -659,6 +720,7 @@ int main(int argc, char **argv)
     bench_ids(&bench, "append-id-10000", 10000, rounds);
     bench_set(&bench, rounds);
     bench_set_group(&bench, rounds);
+    bench_sharing(&bench, rounds);
     bench_long(&bench, rounds);
     bench_cached(&bench, rounds);
     return bench.report.failed ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -24,11 +24,13 @@ typedef struct spill_tail {
     int64_t page;        /* a page number, or SPILL_HEAD */
 } spill_tail_t;
 
-struct spill_combine; /* layout.c */
+struct spill_combine;                       /* layout.c */
+typedef struct spill_others spill_others_t; /* core/others.c */
 
 struct spill_array {
     spill_store_t *store;
     struct spill_combine *combine; /* NULL: threads do not combine their appends */
+    spill_others_t *others;        /* NULL in arrays that no caller has opened */
     spill_definition_t definition;
     bool retains;        /* appends delete old elements; false while elements are copied to it */
     bool building;       /* changes are refused: see core/array.h */
