@@ -18,6 +18,18 @@ struct spill_others {
     const char **reserved; /* the fields of all of them, then NULL */
 };
 
+void spill_array_reserved(const spill_definition_t *definition,
+                          const char *reserved[SPILL_RESERVED_MAX])
+{
+    const char *names[] = {definition->array, "spill", definition->count_field,
+                           definition->overflow_field, definition->pages_field};
+    size_t kept = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i][0] != '\0')
+            reserved[kept++] = names[i];
+    reserved[kept] = NULL;
+}
+
 spill_others_t *spill_others_new(void)
 {
     spill_others_t *others = bson_malloc0(sizeof *others);

@@ -108,18 +108,6 @@ spill_code_t spill_array_update(spill_array_t *array, const spill_value_t *owner
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
-void spill_array_reserved(const spill_definition_t *definition,
-                          const char *reserved[SPILL_RESERVED_MAX])
-{
-    const char *names[] = {definition->array, "spill", definition->count_field,
-                           definition->overflow_field, definition->pages_field};
-    size_t kept = 0;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (names[i][0] != '\0')
-            reserved[kept++] = names[i];
-    reserved[kept] = NULL;
-}
-
 spill_code_t spill_array_check_update(const spill_array_t *array, const bson_t *update,
                                       spill_error_t *error)
 {

@@ -198,9 +198,10 @@ typedef struct spill_store_ops {
                                        spill_listing_t *names, spill_error_t *error);
 
     /*
-     * The version of the store's definitions. As long as it is the same, they are the same. Who
-     * reads it first and then the definitions sees all changes up to it. SPILL_DEFINITIONS_CHANGE:
-     * a change is being written. NULL: other clients or programs change definitions, too.
+     * The version of the store's definitions. An unchanged version means unchanged definitions. A
+     * caller that reads the version first and then the definitions sees all changes up to it.
+     * SPILL_DEFINITIONS_CHANGE: a change is being written. NULL: other clients or programs change
+     * definitions, too.
      */
     int64_t (*definitions_version)(spill_store_t *store);
 
