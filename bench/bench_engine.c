@@ -10,6 +10,7 @@
 
 #include <spillway/spillway.h>
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -256,6 +257,20 @@ typedef struct set {
     int64_t next, bare_next;
 } set_t;
 
+/* The elements are ids, which an array keeps once. */
+static void ours_open_set(ours_t *ours, const bench_t *bench, bool sync)
+{
+    spill_error_t error;
+    spill_definition_t definition;
+    ours_open(ours, bench, sync, 1);
+    spill_array_close(ours->array);
+    measure_check(spill_definition_preset(&definition, "feed-recent", "feed", &error), &error);
+    strcpy(definition.id_field, ".");
+    definition.unique = true;
+    measure_check(spill_store_define(ours->store, &definition, &error), &error);
+    measure_check(spill_array_open(ours->store, "feed", &ours->array, &error), &error);
+}
+
 /* The i-th id, in an order that is not that of the keys. */
 static int64_t set_id(int64_t i)
 {
@@ -297,16 +312,8 @@ static void bench_set(bench_t *bench, int rounds)
     if (!measure_wanted(&bench->report, "set"))
         return;
     set_t set = {.next = 0};
-    spill_error_t error;
-    spill_definition_t definition;
-    ours_open(&set.ours, bench, false, 1);
+    ours_open_set(&set.ours, bench, false);
     bare_open(&set.bare, bench, false, 1);
-    spill_array_close(set.ours.array);
-    measure_check(spill_definition_preset(&definition, "feed-recent", "feed", &error), &error);
-    strcpy(definition.id_field, ".");
-    definition.unique = true;
-    measure_check(spill_store_define(set.ours.store, &definition, &error), &error);
-    measure_check(spill_array_open(set.ours.store, "feed", &set.ours.array, &error), &error);
     ours_adds(&set, 0, SET_LENGTH);
     bare_adds(&set, 0, SET_LENGTH);
     int count = bench->quick ? 10000 : 20000;
@@ -320,6 +327,123 @@ static void bench_set(bench_t *bench, int rounds)
     measure_figure(&bench->report, &figure);
     ours_close(&set.ours);
     bare_close(&set.bare);
+}
+
+/*
+ * Threads that each append batches of new elements to an owner of their own, at once: the engine
+ * writes the batches of many threads together. With and without the check that each id is new.
+ */
+enum { GROUP_THREADS = 32, GROUP_BATCH = 50 };
+
+typedef struct group {
+    ours_t *ours;
+    atomic_llong next; /* id */
+} group_t;
+
+static void group_appends(void *context, int thread, int count)
+{
+    group_t *group = context;
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t owner = owner_value(&storage, thread);
+    for (int i = 0; i < count; i++) {
+        spill_error_t error;
+        spill_append_result_t result;
+        spill_value_t elements[GROUP_BATCH];
+        int64_t ids[GROUP_BATCH];
+        for (int j = 0; j < GROUP_BATCH; j++) {
+            ids[j] = set_id(atomic_fetch_add(&group->next, 1));
+            elements[j] = (spill_value_t){.data = (const uint8_t *)&ids[j],
+                                          .size_bytes = sizeof ids[j],
+                                          .type = BSON_TYPE_INT64};
+        }
+        measure_check(spill_array_append(group->ours->array, &owner, elements, GROUP_BATCH, NULL,
+                                         &result, &error),
+                      &error);
+        if (result.duplicates > 0)
+            measure_stop("a new id was there");
+    }
+    bson_destroy(&storage);
+}
+
+static void bench_set_group(bench_t *bench, int rounds)
+{
+    if (!measure_wanted(&bench->report, "set-group"))
+        return;
+    ours_t with, without;
+    ours_open_set(&with, bench, true);
+    ours_open(&without, bench, true, GROUP_THREADS);
+    group_t checked = {.ours = &with}, unchecked = {.ours = &without};
+    int count = bench->quick ? 20 : 50;
+    measure_figure_t figure = {.name = "set-group",
+                               .what = "fsync, 32 threads, 50 new ids an append; without ids",
+                               .threads = GROUP_THREADS,
+                               .rounds = rounds,
+                               .ours = {group_appends, &checked, count},
+                               .other = {group_appends, &unchecked, count}};
+    measure_figure(&bench->report, &figure);
+    ours_close(&with);
+    ours_close(&without);
+}
+
+/* ---- updates of other fields ----------------------------------------------------------------- */
+
+enum { SHARING = 50 };
+
+/* Definitions whose arrays are in the documents of the same collection. */
+static void define_sharing(const ours_t *ours)
+{
+    const spill_definition_t *feed = spill_array_get_definition(ours->array);
+    for (int i = 0; i < SHARING; i++) {
+        spill_error_t error;
+        spill_definition_t definition;
+        char name[16];
+        snprintf(name, sizeof name, "sharing%d", i);
+        spill_definition_init(&definition, name);
+        strcpy(definition.collection, feed->collection);
+        snprintf(definition.array, sizeof definition.array, "%sItems", name);
+        snprintf(definition.page_collection, sizeof definition.page_collection, "%sPages", name);
+        snprintf(definition.count_field, sizeof definition.count_field, "%sCount", name);
+        snprintf(definition.overflow_field, sizeof definition.overflow_field, "%sMore", name);
+        snprintf(definition.pages_field, sizeof definition.pages_field, "%sPageCount", name);
+        measure_check(spill_store_define(ours->store, &definition, &error), &error);
+    }
+}
+
+static void updates(void *context, int thread, int count)
+{
+    ours_t *ours = context;
+    bson_t *update = BCON_NEW("$set", "{", "name", "Ada", "city", "London", "}");
+    (void)thread;
+    for (int i = 0; i < count; i++) {
+        bson_t storage = BSON_INITIALIZER;
+        spill_error_t error;
+        spill_value_t owner = owner_value(&storage, i % ours->owners);
+        measure_check(spill_array_update(ours->array, &owner, update, &error), &error);
+        bson_destroy(&storage);
+    }
+    bson_destroy(update);
+}
+
+static void bench_sharing(bench_t *bench, int rounds)
+{
+    if (!measure_wanted(&bench->report, "update-sharing"))
+        return;
+    ours_t shared, alone;
+    ours_open(&shared, bench, false, LOG_OWNERS);
+    ours_open(&alone, bench, false, LOG_OWNERS);
+    define_sharing(&shared);
+    ours_appends_in_turn(&shared, 0, LOG_OWNERS);
+    ours_appends_in_turn(&alone, 0, LOG_OWNERS);
+    int count = bench->quick ? 5000 : 20000;
+    measure_figure_t figure = {.name = "update-sharing",
+                               .what = "update, 50 definitions share the documents; none does",
+                               .threads = 1,
+                               .rounds = rounds,
+                               .ours = {updates, &shared, count},
+                               .other = {updates, &alone, count}};
+    measure_figure(&bench->report, &figure);
+    ours_close(&shared);
+    ours_close(&alone);
 }
 
 /* ---- appends with operation ids -------------------------------------------------------------- */
@@ -595,6 +719,8 @@ int main(int argc, char **argv)
     bench_ids(&bench, "append-id-64", 64, rounds);
     bench_ids(&bench, "append-id-10000", 10000, rounds);
     bench_set(&bench, rounds);
+    bench_set_group(&bench, rounds);
+    bench_sharing(&bench, rounds);
     bench_long(&bench, rounds);
     bench_cached(&bench, rounds);
     return bench.report.failed ? EXIT_FAILURE : EXIT_SUCCESS;

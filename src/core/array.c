@@ -47,6 +47,7 @@ spill_code_t spill_array_open(spill_store_t *store, const char *name, spill_arra
     spill_array_t *opened = bson_malloc0(sizeof *opened);
     opened->store = store;
     opened->retains = true;
+    opened->others = spill_others_new();
     pthread_mutex_init(&opened->tails_lock, NULL);
     spill_code_t code = load_definition(opened, name, error);
     spill_spiller_attach(store, spill_layout_spill_due);
@@ -68,6 +69,7 @@ void spill_array_close(spill_array_t *array)
     spill_deadline_end(outer);
     pthread_mutex_destroy(&array->tails_lock);
     spill_append_combiner_free(array->combiner);
+    spill_others_free(array->others);
     bson_free(array);
 }
 

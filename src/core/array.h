@@ -7,6 +7,7 @@
  *   append.c         append, to one owner or to several at once
  *   reading.c        the documents of a read; read.c chooses them
  *   update.c         update a head's other fields
+ *   others.c         the other definitions of a collection, whose fields an update leaves alone
  *   change.c         edit, remove and trim
  *   walk.c           all elements of an owner, a bounded run at a time
  *   readable.c       the elements of a damaged owner that can be read
@@ -31,15 +32,28 @@
 spill_code_t spill_array_check_update(const spill_array_t *array, const bson_t *update,
                                       spill_error_t *error);
 
+/* The names of the fields of an array, with NULL behind the last. They belong to the definition. */
+enum { SPILL_RESERVED_MAX = 6 };
+void spill_array_reserved(const spill_definition_t *definition,
+                          const char *reserved[SPILL_RESERVED_MAX]);
+
+/* ---- the other definitions of an array's collection (others.c) ------------------------------- */
+
+spill_others_t *spill_others_new(void);
+void spill_others_free(spill_others_t *others);
+
 /*
  * Embedded store: check that an update does not change the fields of other arrays in the owner's
  * head, or replace a document around them. SPILL_REFUSED names the definition. On a server other
  * programs may do that anyway (docs/internals/protocol.md). Cost: none if no other definition has
- * heads in the collection; else a catalog read for each, and if the update would change its fields
- * a read of the head. A head that is made meanwhile is not seen.
+ * heads in the collection; else one pass over the update, a catalog read for each definition after
+ * a definition of the store was changed, and a read of each head whose fields it would change. A
+ * definition that was saved before the call is seen. A head that is made meanwhile is not.
  */
 spill_code_t spill_array_check_others(const spill_owner_t *owner, const bson_t *update,
                                       spill_error_t *error);
+
+/* ---- checks of arguments --------------------------------------------------------------------- */
 
 /*
  * Check a session's operation of `count` numbers, and a match; each may be NULL. SPILL_INVALID: the

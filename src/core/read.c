@@ -166,8 +166,9 @@ static spill_code_t read_once(spill_reading_t *reading, const spill_read_options
     return SPILL_OK;
 }
 
-/* What a slice owns, in one block of memory. */
+/* A slice and what it owns, in one block of memory. */
 typedef struct slice_memory {
+    spill_slice_t slice;
     spill_run_t run;
     spill_element_t elements[];
 } slice_memory_t;
@@ -175,16 +176,13 @@ typedef struct slice_memory {
 /* A slice of the first `count` elements of the run. The run becomes the slice's. */
 static spill_slice_t *slice_of(spill_run_t *run, size_t count)
 {
-    spill_slice_t *slice = bson_malloc0(sizeof *slice);
     slice_memory_t *memory = bson_malloc(sizeof *memory + count * sizeof *memory->elements);
+    memory->slice = (spill_slice_t){.elements = memory->elements, .count = count, .memory = memory};
     memory->run = *run;
     *run = (spill_run_t){0};
     for (size_t i = 0; i < count; i++)
         memory->elements[i] = spill_run_element(&memory->run, i);
-    slice->memory = memory;
-    slice->elements = memory->elements;
-    slice->count = count;
-    return slice;
+    return &memory->slice;
 }
 
 static spill_slice_t *make_slice(spill_reading_t *reading, const spill_read_options_t *options)
@@ -296,7 +294,6 @@ void spill_slice_free(spill_slice_t *slice)
     slice_memory_t *memory = slice->memory;
     spill_run_release(&memory->run);
     bson_free(memory);
-    bson_free(slice);
 }
 
 /* ---- top-N ----------------------------------------------------------------------------------- */

@@ -108,94 +108,14 @@ spill_code_t spill_array_update(spill_array_t *array, const spill_value_t *owner
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
-/* The names of the fields of the array: at most RESERVED_MAX, with NULL behind the last. */
-enum { RESERVED_MAX = 6 };
-
-static void reserve_names(const spill_definition_t *definition, const char *reserved[RESERVED_MAX])
-{
-    const char *names[] = {definition->array, "spill", definition->count_field,
-                           definition->overflow_field, definition->pages_field};
-    size_t kept = 0;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (names[i][0] != '\0')
-            reserved[kept++] = names[i];
-    reserved[kept] = NULL;
-}
-
 spill_code_t spill_array_check_update(const spill_array_t *array, const bson_t *update,
                                       spill_error_t *error)
 {
-    const char *reserved[RESERVED_MAX];
+    const char *reserved[SPILL_RESERVED_MAX];
     SPILL_TRY(spill_array_check_layout(array, false, "there are no other fields", error));
-    reserve_names(&array->definition, reserved);
+    spill_array_reserved(&array->definition, reserved);
     return array->store->ops->others_write ? spill_update_check_names(update, reserved, error)
                                            : spill_update_check(update, reserved, error);
-}
-
-static void free_document(bson_t **document)
-{
-    bson_destroy(*document);
-}
-
-/* Does the owner have a head of this definition? */
-static spill_code_t has_head(spill_store_t *store, const spill_definition_t *definition,
-                             const spill_value_t *value, bool *there, spill_error_t *error)
-{
-    spill_array_t array = {.store = store, .definition = *definition};
-    SPILL_SCOPED(spill_owner_release) spill_owner_t owner = {0};
-    SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
-    SPILL_TRY(store->ops->bind(store, definition, &array.binding, error));
-    SPILL_TRY(spill_owner_init(&owner, &array, value, error));
-    spill_request_t read = spill_owner_request(&owner, SPILL_REQUEST_READ, SPILL_HEAD);
-    SPILL_TRY(spill_owner_call(&owner, &read, &head, error));
-    *there = head.state.present;
-    return SPILL_OK;
-}
-
-/* Refuse an update that would change a field of this definition's head, or a document around it. */
-static spill_code_t check_beside(const spill_owner_t *owner, const char *name, const bson_t *update,
-                                 spill_error_t *error)
-{
-    spill_store_t *store = owner->array->store;
-    SPILL_SCOPED(free_document) bson_t *stored = NULL;
-    spill_definition_t other;
-    const char *reserved[RESERVED_MAX];
-    spill_error_t clash;
-    bool there = false;
-    SPILL_TRY(store->ops->catalog_get(store, SPILL_CATALOG_DEFINITION, name, &stored, error));
-    if (!stored)
-        return SPILL_OK;
-    spill_code_t code = spill_store_read_definition(store, name, stored, &other, error);
-    if (code == SPILL_CORRUPT || code == SPILL_FORMAT)
-        return SPILL_OK; /* its arrays cannot be opened */
-    SPILL_TRY(code);
-    if (strcmp(other.collection, owner->array->definition.collection) != 0)
-        return SPILL_OK;
-    reserve_names(&other, reserved);
-    if (spill_update_check(update, reserved, &clash) == SPILL_OK)
-        return SPILL_OK;
-    SPILL_TRY(has_head(store, &other, owner->value, &there, error));
-    if (!there)
-        return SPILL_OK;
-    if (error)
-        *error = clash;
-    return spill_fail_prefix(error, SPILL_REFUSED, "definition '%s'", name);
-}
-
-spill_code_t spill_array_check_others(const spill_owner_t *owner, const bson_t *update,
-                                      spill_error_t *error)
-{
-    spill_store_t *store = owner->array->store;
-    SPILL_SCOPED(spill_listing_release) spill_listing_t names = SPILL_LISTING_INIT;
-    if (store->ops->others_write || !store->ops->definitions_beside)
-        return SPILL_OK;
-    SPILL_TRY(spill_store_definitions_beside(store, &owner->array->definition, &names, error));
-    for (size_t i = 0; i < names.count; i++) {
-        const char *name = spill_listing_item(&names, i).text;
-        if (strcmp(name, owner->array->definition.name) != 0)
-            SPILL_TRY(check_beside(owner, name, update, error));
-    }
-    return SPILL_OK;
 }
 
 /* Does the filter name a reserved field, also in conditions of $and, $or and $nor? */
@@ -226,10 +146,10 @@ static bool names_reserved(const bson_t *match, const char *const *reserved)
 spill_code_t spill_array_check_match(const spill_array_t *array, const bson_t *match,
                                      spill_error_t *error)
 {
-    const char *reserved[RESERVED_MAX];
+    const char *reserved[SPILL_RESERVED_MAX];
     if (!spill_document_valid(match))
         return spill_fail(error, SPILL_INVALID, "match: not a well-formed document");
-    reserve_names(&array->definition, reserved);
+    spill_array_reserved(&array->definition, reserved);
     if (names_reserved(match, reserved))
         return spill_fail(error, SPILL_INVALID, "match: it names a field of the array");
     return bson_empty(match) || array->store->ops->others_write ? SPILL_OK

@@ -328,36 +328,30 @@ const spill_request_t *spill_request_dated(const spill_request_t *request, int64
 
 void spill_response_clear(spill_response_t *response)
 {
-    spill_response_t empty = SPILL_RESPONSE_INIT;
+    memset(response, 0, offsetof(spill_response_t, state));
     spill_state_clear(&response->state);
-    empty.state = response->state;
-    empty.run = response->run;
-    spill_run_clear(&empty.run);
-    empty.top_run = response->top_run;
-    spill_run_clear(&empty.top_run);
-    empty.top_n = response->top_n;
-    spill_top_clear(&empty.top_n);
+    spill_run_clear(&response->run);
+    spill_top_clear(&response->top_n);
+    spill_run_clear(&response->top_run);
     spill_state_clear(&response->beyond);
-    empty.beyond = response->beyond;
-    empty.beyond_run = response->beyond_run;
-    spill_run_clear(&empty.beyond_run);
-    empty.ops = response->ops;
-    empty.ops.count = 0;
+    spill_run_clear(&response->beyond_run);
+    response->ops.count = 0;
     bson_destroy(response->fields);
-    *response = empty;
+    response->fields = NULL;
 }
 
 void spill_response_release(spill_response_t *response)
 {
+    memset(response, 0, offsetof(spill_response_t, state));
     spill_state_release(&response->state);
     spill_run_release(&response->run);
-    spill_run_release(&response->top_run);
     spill_top_release(&response->top_n);
+    spill_run_release(&response->top_run);
     spill_state_release(&response->beyond);
     spill_run_release(&response->beyond_run);
     spill_ops_release(&response->ops);
     bson_destroy(response->fields);
-    *response = (spill_response_t)SPILL_RESPONSE_INIT;
+    response->fields = NULL;
 }
 
 /* ---- clones ---------------------------------------------------------------------------------- */

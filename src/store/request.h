@@ -476,21 +476,10 @@ typedef enum spill_outcome { SPILL_REFUSED_GUARD, SPILL_DONE } spill_outcome_t;
  */
 typedef struct spill_response {
     spill_outcome_t outcome; /* READ of an absent document: DONE with state.present == false */
-    /*
-     * READ: the document's state. APPEND when DONE: present, first, live, deleted and op_count
-     * after the effect. Otherwise unspecified, unless refusal_explained. If a READ finds no array,
-     * all of it is 0, except that fields_bytes is set if the document has other fields.
-     */
-    spill_state_t state;
-    int64_t seq;            /* APPEND: the first number given */
-    int64_t crowded_out;    /* APPEND, top-N capped: old elements dropped for want of bytes */
-    bool refusal_explained; /* APPEND when REFUSED: the rest is a READ (with op) after it */
+    int64_t seq;             /* APPEND: the first number given */
+    int64_t crowded_out;     /* APPEND, top-N capped: old elements dropped for want of bytes */
+    bool refusal_explained;  /* APPEND when REFUSED: the rest is a READ (with op) after it */
     bool shows_read;     /* APPEND with due, ADOPT, refusal_explained: state and run are a READ's */
-    spill_run_t run;     /* READ */
-    spill_top_t top_n;   /* READ with SPILL_WANT_TOP_N */
-    spill_run_t top_run; /* READ with want_top: the elements that state.top shows, in its order */
-    spill_state_t beyond; /* READ with want_beyond: the next page, if the store returned it */
-    spill_run_t beyond_run;
     int64_t now_us;      /* READ with want_now: the store's clock, microseconds since 1970 */
     bool spared;         /* READ with spare: the store omitted elements, so more may follow */
     bool stopped;        /* READ with bytes_most: the bound ended the run, so more may follow */
@@ -503,6 +492,20 @@ typedef struct spill_response {
     /* ... its entry, without the time; a store need not show it. run_count 0: none */
     spill_session_entry_t session_entry;
     bool unmatched; /* READ with match: the head does not match */
+
+    /* What the response owns: the last members, because spill_response_clear keeps their memory. */
+
+    /*
+     * READ: the document's state. APPEND when DONE: present, first, live, deleted and op_count
+     * after the effect. Otherwise unspecified, unless refusal_explained. If a READ finds no array,
+     * all of it is 0, except that fields_bytes is set if the document has other fields.
+     */
+    spill_state_t state;
+    spill_run_t run;      /* READ */
+    spill_top_t top_n;    /* READ with SPILL_WANT_TOP_N */
+    spill_run_t top_run;  /* READ with want_top: the elements that state.top shows, in its order */
+    spill_state_t beyond; /* READ with want_beyond: the next page, if the store returned it */
+    spill_run_t beyond_run;
     /* READ with want_ops. In a sealed document a store may show later ones of the owner too. */
     spill_ops_t ops;
     bson_t *fields; /* READ with want_fields: {_id, ...}; owned; NULL when absent */

@@ -112,6 +112,8 @@ int64_t spill_seqs_pass(const spill_seqs_t *seqs, int64_t seq)
 
 int64_t spill_seqs_pass_down(const spill_seqs_t *seqs, int64_t seq)
 {
+    if (seqs->run_count == 0)
+        return seq;
     size_t index = seek_run(seqs, seq);
     bool in = index < seqs->run_count && seqs->runs[index].first <= seq;
     return in ? seqs->runs[index].first - 1 : seq;
@@ -214,13 +216,10 @@ void spill_state_copy(const spill_state_t *from, spill_state_t *to)
 
 void spill_state_clear(spill_state_t *state)
 {
-    spill_seqs_t deleted = state->deleted;
-    spill_top_t top = state->top;
-    spill_buffer_t newest_ops = state->newest_ops;
-    spill_seqs_clear(&deleted);
-    spill_top_clear(&top);
-    spill_buffer_clear(&newest_ops);
-    *state = (spill_state_t){.deleted = deleted, .top = top, .newest_ops = newest_ops};
+    memset(state, 0, offsetof(spill_state_t, deleted));
+    spill_seqs_clear(&state->deleted);
+    spill_buffer_clear(&state->newest_ops);
+    spill_top_clear(&state->top);
 }
 
 void spill_state_release(spill_state_t *state)

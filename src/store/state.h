@@ -53,18 +53,15 @@ void spill_seqs_release(spill_seqs_t *seqs);
 typedef struct spill_state {
     /* Every document. */
     bool present;
-    int64_t incarnation;  /* the owner's incarnation: when its head was made; pages carry it */
-    int64_t rev;          /* starts at incarnation; the table in request.h has when it is raised */
-    int64_t first;        /* sequence number of the first slot */
-    int64_t live;         /* elements in the array */
-    int64_t live_bytes;   /* sum of their value sizes */
-    spill_seqs_t deleted; /* removed numbers among the slots */
-    bool gaps;            /* top-N capped: `deleted` is stored as runs, because it is long */
-    int64_t op_count;     /* appends that carried an operation id, so far */
-    /* Embedded store: the newest operations, up to op_count - 1, as in op_records.h. */
-    spill_buffer_t newest_ops;
-    bool sealed; /* keep oldest: accepts no appends */
-    bool closed; /* keep oldest: sealed, and no page follows: the owner is being dropped */
+    int64_t incarnation; /* the owner's incarnation: when its head was made; pages carry it */
+    int64_t rev;         /* starts at incarnation; the table in request.h has when it is raised */
+    int64_t first;       /* sequence number of the first slot */
+    int64_t live;        /* elements in the array */
+    int64_t live_bytes;  /* sum of their value sizes */
+    bool gaps;           /* top-N capped: `deleted` is stored as runs, because it is long */
+    int64_t op_count;    /* appends that carried an operation id, so far */
+    bool sealed;         /* keep oldest: accepts no appends */
+    bool closed;         /* keep oldest: sealed, and no page follows: the owner is being dropped */
     spill_window_stats_t window_stats; /* layout bucket */
 
     /* Heads. */
@@ -87,11 +84,6 @@ typedef struct spill_state {
     int64_t intent_source_rev; /* an edit: source_rev of its PUT_PAGE */
     spill_sum_t intent_value;  /* an edit: what it has added to the sum */
     spill_sum_t sum;           /* referenced elements: of all counted elements */
-    /*
-     * Layout subset: the highest-ranked of all counted elements, at most top_count. While an edit
-     * is under way, its element ranks as before the edit.
-     */
-    spill_top_t top;
 
     /* Pages. */
     int64_t page;       /* 0-based number */
@@ -101,6 +93,16 @@ typedef struct spill_state {
      * replaces or deletes it. 0: no lease. If the page is closed, its writer has abandoned it.
      */
     int64_t lease;
+
+    /* What the state owns: the last members, because spill_state_clear keeps their memory. */
+    spill_seqs_t deleted; /* removed numbers among the slots */
+    /* Embedded store: the newest operations, up to op_count - 1, as in op_records.h. */
+    spill_buffer_t newest_ops;
+    /*
+     * Layout subset: the highest-ranked of all counted elements, at most top_count. While an edit
+     * is under way, its element ranks as before the edit.
+     */
+    spill_top_t top;
 } spill_state_t;
 
 /* live + |deleted| */

@@ -74,6 +74,8 @@ typedef spill_code_t spill_list_fn(spill_store_t *store, const spill_definition_
                                    const spill_binding_t *binding, const spill_list_query_t *query,
                                    spill_listing_t *listing, spill_error_t *error);
 
+enum { SPILL_DEFINITIONS_CHANGE = -1 };
+
 typedef struct spill_store_ops {
     const char *name; /* "memory", "embedded", "mongodb" */
 
@@ -198,6 +200,14 @@ typedef struct spill_store_ops {
      */
     spill_code_t (*definitions_beside)(spill_store_t *store, const spill_definition_t *definition,
                                        spill_listing_t *names, spill_error_t *error);
+
+    /*
+     * The version of the store's definitions. An unchanged version means unchanged definitions. A
+     * caller that reads the version first and then the definitions sees all changes up to it.
+     * SPILL_DEFINITIONS_CHANGE: a change is being written. NULL: other clients or programs change
+     * definitions, too.
+     */
+    int64_t (*definitions_version)(spill_store_t *store);
 
     /*
      * What spill_array_open needs, by one command: the definition's entry, the import's entry

@@ -155,6 +155,20 @@ uint64_t spill_hash(const void *data, size_t size)
     return hash;
 }
 
+uint64_t spill_hash_quick(const void *data, size_t size)
+{
+    const uint8_t *bytes = data;
+    uint64_t hash = size, word;
+    for (; size >= sizeof word; size -= sizeof word, bytes += sizeof word) {
+        memcpy(&word, bytes, sizeof word);
+        hash = spill_hash_mix(hash, word);
+    }
+    word = 0;
+    if (size > 0)
+        memcpy(&word, bytes, size);
+    return spill_hash_mix(spill_hash_mix(hash, word), size);
+}
+
 /* The checksums read tables, this many bytes at a time. */
 enum { SLICES = 8 };
 

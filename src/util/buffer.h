@@ -61,6 +61,19 @@ const uint8_t *spill_reader_bytes(spill_reader_t *reader, size_t size); /* NULL 
 /* FNV-1a of 64 bits, for tables and locks. Do not use it for keys that an attacker chooses. */
 uint64_t spill_hash(const void *data, size_t size);
 
+/*
+ * Another hash, for tables in memory only: its values depend on the machine and the version. It
+ * reads eight bytes at a time. All bits of the result depend on all bytes. The same warning.
+ */
+uint64_t spill_hash_quick(const void *data, size_t size);
+
+/* Continue such a hash with a word. Bits depend on all bits of the words before the last one. */
+static inline uint64_t spill_hash_mix(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ (hash >> 32);
+}
+
 /* CRC-32C (Castagnoli), the checksum of the engine's logs. Any thread. About 1 ns a byte. */
 uint32_t spill_crc32c(const void *data, size_t size);
 

@@ -168,13 +168,15 @@ spill_code_t spill_fail_prefix(spill_error_t *error, spill_code_t code, const ch
 spill_code_t spill_check_pointers(const void *const *pointers, size_t count, const char *function,
                                   const char *names, spill_error_t *error)
 {
-    for (size_t i = 0; i < count; i++) {
-        size_t length = strcspn(names, ", ");
-        if (pointers[i] == NULL)
-            return spill_fail(error, SPILL_INVALID, "%s: the argument '%.*s' is NULL", function,
-                              (int)length, names);
-        names += length;
+    size_t at = 0;
+    while (at < count && pointers[at] != NULL)
+        at++;
+    if (at == count)
+        return SPILL_OK;
+    for (size_t i = 0; i < at; i++) {
+        names += strcspn(names, ", ");
         names += strspn(names, ", ");
     }
-    return SPILL_OK;
+    return spill_fail(error, SPILL_INVALID, "%s: the argument '%.*s' is NULL", function,
+                      (int)strcspn(names, ", "), names);
 }

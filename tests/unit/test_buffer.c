@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -182,6 +183,43 @@ static void test_hash_is_fnv1a(void **state)
     assert_true(spill_hash("foobar", 6) == UINT64_C(0x85944171f73967e8));
 }
 
+/* Names that differ in few bits use all slots of a table, by the low and by the high bits. */
+static void quick_hash_spreads_similar_names(void **state)
+{
+    (void)state;
+    enum { SLOTS = 256, EACH = 64 };
+    for (size_t padding = 0; padding < 16; padding++) {
+        int low[SLOTS] = {0}, high[SLOTS] = {0};
+        for (int i = 0; i < SLOTS * EACH; i++) {
+            char name[40];
+            int length = snprintf(name, sizeof name, "%*s%06d", (int)padding, "", i);
+            uint64_t hash = spill_hash_quick(name, (size_t)length);
+            low[hash % SLOTS]++;
+            high[hash >> 56]++;
+        }
+        for (int i = 0; i < SLOTS; i++) {
+            assert_in_range(low[i], EACH / 3, EACH * 2);
+            assert_in_range(high[i], EACH / 3, EACH * 2);
+        }
+    }
+}
+
+static void quick_hash_depends_on_each_byte(void **state)
+{
+    (void)state;
+    uint8_t bytes[24] = {0};
+    for (size_t size = 1; size <= sizeof bytes; size++) {
+        uint64_t before = spill_hash_quick(bytes, size);
+        assert_true(before != spill_hash_quick(bytes, size - 1));
+        for (size_t i = 0; i < size; i++) {
+            bytes[i] = 0x80;
+            uint64_t change = before ^ spill_hash_quick(bytes, size);
+            assert_true((uint32_t)change != 0 && change >> 32 != 0);
+            bytes[i] = 0;
+        }
+    }
+}
+
 /* ---- the checksum of archives ---------------------------------------------------------------- */
 
 static uint64_t bit_by_bit(const uint8_t *data, size_t size)
@@ -230,6 +268,8 @@ int main(void)
         cmocka_unit_test(test_short_reads_are_bad),
         cmocka_unit_test(test_overlong_varint_is_bad),
         cmocka_unit_test(test_hash_is_fnv1a),
+        cmocka_unit_test(quick_hash_spreads_similar_names),
+        cmocka_unit_test(quick_hash_depends_on_each_byte),
         cmocka_unit_test(published_check_value),
         cmocka_unit_test(sum_of_parts_equals_whole),
     };

@@ -4,8 +4,10 @@
 #include "store/embedded/leader_cache.h"
 #include "support/state.h"
 
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -82,6 +84,126 @@ static void value_may_be_appended_in_place(void **state)
     assert_value(&batch, "k", "first second");
     assert_value(&batch, "p", "xyz");
     spill_batch_release(&batch);
+}
+
+/* ---- large batches --------------------------------------------------------------------------- */
+
+/* A key of one of `series` series with one of `numbers` numbers; some are shorter than a number. */
+static size_t random_key(uint64_t *random, uint8_t key[32], uint64_t series, uint64_t numbers)
+{
+    *random = *random * UINT64_C(6364136223846793005) + 1442695040888963407;
+    uint64_t of = (*random >> 33) % series, number = BSON_UINT64_TO_BE((*random >> 44) % numbers);
+    int prefix = snprintf((char *)key, 24, of % 7 == 0 ? "" : "owner %" PRIu64, of);
+    memcpy(key + prefix, &number, sizeof number);
+    return of % 14 == 0 ? 5 : (size_t)prefix + sizeof number;
+}
+
+/* The newest change below `end` of the key, or of its series; `end`: none. */
+static size_t find_slowly(const spill_batch_t *batch, size_t end, const uint8_t *key,
+                          size_t key_bytes, size_t compared)
+{
+    for (size_t i = end; i > 0; i--) {
+        const spill_change_t *change = &batch->changes[i - 1];
+        if (change->kind != SPILL_CHANGE_DELETE_RANGE && change->key_bytes == key_bytes &&
+            memcmp(spill_batch_key(batch, change), key, compared) == 0)
+            return i - 1;
+    }
+    return end;
+}
+
+static void assert_found(const spill_batch_t *batch, const uint8_t *key, size_t key_bytes)
+{
+    size_t count = batch->count, at = find_slowly(batch, count, key, key_bytes, key_bytes);
+    const spill_change_t *change = spill_batch_find(batch, key, key_bytes);
+    assert_ptr_equal(change, at < count ? &batch->changes[at] : NULL);
+    if (key_bytes < sizeof(uint64_t))
+        return;
+    size_t end = count, prefix_bytes = key_bytes - sizeof(uint64_t);
+    change = NULL;
+    do {
+        at = find_slowly(batch, end, key, key_bytes, prefix_bytes);
+        change = spill_batch_find_series(batch, key, prefix_bytes, change);
+        assert_ptr_equal(change, at < end ? &batch->changes[at] : NULL);
+        end = at;
+    } while (change);
+}
+
+static void add_random(spill_batch_t *batch, uint64_t *random)
+{
+    uint8_t key[32];
+    size_t key_bytes = random_key(random, key, 40, 8);
+    switch (*random >> 60) {
+    case 0:
+        spill_batch_delete_range(batch, key, key_bytes, (const uint8_t *)"p", 1);
+        break;
+    case 1:
+    case 2:
+        spill_batch_delete(batch, key, key_bytes);
+        break;
+    default:
+        spill_batch_put(batch, key, key_bytes, "value", 5);
+    }
+}
+
+static void large_batch_finds_what_a_search_finds(void **state)
+{
+    (void)state;
+    spill_batch_t batch = SPILL_BATCH_INIT;
+    uint8_t key[32];
+    uint64_t random = 1;
+    for (int round = 0; round < 60; round++) {
+        spill_batch_savepoint_t mark = spill_batch_savepoint(&batch);
+        for (int i = 0; i < round * 5; i++) {
+            if (i == round)
+                mark = spill_batch_savepoint(&batch);
+            add_random(&batch, &random);
+            size_t key_bytes = random_key(&random, key, 40, 8);
+            assert_found(&batch, key, key_bytes);
+        }
+        if (round % 3 == 0)
+            spill_batch_rewind(&batch, mark);
+        if (round % 5 == 4)
+            spill_batch_clear(&batch);
+        for (int i = 0; i < 20; i++) {
+            size_t key_bytes = random_key(&random, key, 40, 8);
+            assert_found(&batch, key, key_bytes);
+        }
+    }
+    spill_batch_release(&batch);
+}
+
+/* The changes that a look-up in the slots compares at most. */
+static size_t longest_list(const spill_batch_t *batch)
+{
+    size_t longest = 0;
+    for (size_t i = 0; i < batch->slot_count; i++) {
+        size_t length = 0;
+        for (uint32_t at = batch->slots[i].key; at > 0; at = batch->changes[at - 1].older.key)
+            length++;
+        longest = length > longest ? length : longest;
+    }
+    return longest;
+}
+
+/* A look-up compares few of many changes, of one owner's elements or of many owners' heads. */
+static void look_up_does_not_depend_on_size(void **state)
+{
+    (void)state;
+    for (uint64_t owners = 1; owners <= 10000; owners *= 10000) {
+        spill_batch_t batch = SPILL_BATCH_INIT;
+        for (uint64_t i = 0; i < 20000; i++) {
+            uint8_t key[32];
+            uint64_t number = BSON_UINT64_TO_BE(~(i / owners));
+            int prefix = snprintf((char *)key, 24, "owner %08" PRIu64, i % owners);
+            memcpy(key + prefix, &number, sizeof number);
+            spill_batch_put(&batch, key, (size_t)prefix + sizeof number, NULL, 0);
+        }
+        assert_true(batch.is_hashed);
+        assert_in_range(longest_list(&batch), 1, 12);
+        spill_batch_clear(&batch);
+        assert_int_equal(longest_list(&batch), 0);
+        spill_batch_release(&batch);
+    }
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */
@@ -370,6 +492,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(batch_returns_newest_value),
         cmocka_unit_test(batch_rolls_back_to_savepoint),
+        cmocka_unit_test(large_batch_finds_what_a_search_finds),
+        cmocka_unit_test(look_up_does_not_depend_on_size),
         cmocka_unit_test(value_may_be_appended_in_place),
         cmocka_unit_test(records_of_owner_are_in_order),
         cmocka_unit_test(keys_are_parsed),

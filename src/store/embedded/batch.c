@@ -7,13 +7,63 @@
 /* A batch keeps at most this much memory when it is cleared. */
 enum { KEPT_BYTES_MAX = 4 * 1024 * 1024 };
 
-static uint64_t tag_of(const uint8_t *key, size_t key_bytes)
+/* A batch with fewer changes is searched one by one, without slots. */
+enum { HASHED_MIN = 16, SLOTS_MIN = 64, SERIES_BYTES = sizeof(uint64_t) };
+
+/* ---- hashes ---------------------------------------------------------------------------------- */
+
+static uint32_t series_hash(const uint8_t *prefix, size_t prefix_bytes)
 {
-    uint64_t tag = 0;
-    size_t tail = key_bytes < sizeof tag ? key_bytes : sizeof tag;
-    memcpy(&tag, key + key_bytes - tail, tail);
-    return tag;
+    return (uint32_t)spill_hash_quick(prefix, prefix_bytes);
 }
+
+static spill_batch_pair_t hash_of(const uint8_t *key, size_t key_bytes)
+{
+    uint64_t number = 0;
+    size_t number_bytes = key_bytes < SERIES_BYTES ? key_bytes : SERIES_BYTES;
+    size_t prefix_bytes = key_bytes - number_bytes;
+    uint32_t series = series_hash(key, prefix_bytes);
+    memcpy(&number, key + prefix_bytes, number_bytes);
+    uint64_t hash = spill_hash_mix(spill_hash_mix(series, number), key_bytes);
+    return (spill_batch_pair_t){.key = (uint32_t)hash, .series = series};
+}
+
+static spill_batch_pair_t *slot_of(const spill_batch_t *batch, uint32_t hash)
+{
+    return &batch->slots[hash & (batch->slot_count - 1)];
+}
+
+/* Make the change at `at` the newest one of its slots. */
+static void link_change(spill_batch_t *batch, size_t at)
+{
+    spill_change_t *change = &batch->changes[at];
+    spill_batch_pair_t *of_key = slot_of(batch, change->hash.key);
+    spill_batch_pair_t *of_series = slot_of(batch, change->hash.series);
+    change->older = (spill_batch_pair_t){.key = of_key->key, .series = of_series->series};
+    of_key->key = of_series->series = (uint32_t)at + 1;
+}
+
+/* Remove the newest change from its slots. */
+static void unlink_change(const spill_batch_t *batch, const spill_change_t *change)
+{
+    slot_of(batch, change->hash.key)->key = change->older.key;
+    slot_of(batch, change->hash.series)->series = change->older.series;
+}
+
+/* Link all changes, with a slot for each at least. */
+static void link_all(spill_batch_t *batch)
+{
+    batch->is_hashed = true;
+    if (batch->slot_count < batch->count) {
+        batch->slot_count = batch->slot_count == 0 ? SLOTS_MIN : 2 * batch->slot_count;
+        bson_free(batch->slots);
+        batch->slots = bson_malloc0(batch->slot_count * sizeof *batch->slots);
+    }
+    for (size_t i = 0; i < batch->count; i++)
+        link_change(batch, i);
+}
+
+/* ---- changes --------------------------------------------------------------------------------- */
 
 static spill_change_t *add(spill_batch_t *batch, spill_change_kind_t kind, const uint8_t *key,
                            size_t key_bytes, size_t value_bytes)
@@ -30,8 +80,12 @@ static spill_change_t *add(spill_batch_t *batch, spill_change_kind_t kind, const
         .value_bytes = (uint32_t)value_bytes,
         .key = batch->bytes.size,
         .value = batch->bytes.size + key_bytes,
-        .tag = tag_of(key, key_bytes),
+        .hash = hash_of(key, key_bytes),
     };
+    if (batch->is_hashed && batch->count <= batch->slot_count)
+        link_change(batch, batch->count - 1);
+    else if (batch->count >= HASHED_MIN)
+        link_all(batch);
     spill_buffer_append(&batch->bytes, key, key_bytes);
     batch->bytes.size += value_bytes;
     return change;
@@ -77,16 +131,49 @@ void spill_batch_delete_range(spill_batch_t *batch, const uint8_t *from, size_t 
     memcpy(batch->bytes.data + change->value, to, to_bytes);
 }
 
+/* ---- look-ups -------------------------------------------------------------------------------- */
+
+static bool is_key(const spill_batch_t *batch, const spill_change_t *change, const uint8_t *key,
+                   size_t key_bytes)
+{
+    return change->key_bytes == key_bytes && change->kind != SPILL_CHANGE_DELETE_RANGE &&
+           memcmp(spill_batch_key(batch, change), key, key_bytes) == 0;
+}
+
 const spill_change_t *spill_batch_find(const spill_batch_t *batch, const uint8_t *key,
                                        size_t key_bytes)
 {
-    uint64_t tag = tag_of(key, key_bytes);
-    for (size_t i = batch->count; i > 0; i--) {
-        const spill_change_t *change = &batch->changes[i - 1];
-        if (change->tag == tag && change->key_bytes == key_bytes &&
-            change->kind != SPILL_CHANGE_DELETE_RANGE &&
-            memcmp(spill_batch_key(batch, change), key, key_bytes) == 0)
+    uint32_t hash = hash_of(key, key_bytes).key;
+    size_t at = batch->is_hashed ? slot_of(batch, hash)->key : batch->count;
+    while (at > 0) {
+        const spill_change_t *change = &batch->changes[at - 1];
+        if (change->hash.key == hash && is_key(batch, change, key, key_bytes))
             return change;
+        at = batch->is_hashed ? change->older.key : at - 1;
+    }
+    return NULL;
+}
+
+static bool is_in_series(const spill_batch_t *batch, const spill_change_t *change,
+                         const uint8_t *prefix, size_t prefix_bytes)
+{
+    return change->key_bytes == prefix_bytes + SERIES_BYTES &&
+           change->kind != SPILL_CHANGE_DELETE_RANGE &&
+           memcmp(spill_batch_key(batch, change), prefix, prefix_bytes) == 0;
+}
+
+const spill_change_t *spill_batch_find_series(const spill_batch_t *batch, const uint8_t *prefix,
+                                              size_t prefix_bytes, const spill_change_t *newer)
+{
+    uint32_t hash = series_hash(prefix, prefix_bytes);
+    size_t at = batch->is_hashed ? slot_of(batch, hash)->series : batch->count;
+    if (newer)
+        at = batch->is_hashed ? newer->older.series : (size_t)(newer - batch->changes);
+    while (at > 0) {
+        const spill_change_t *change = &batch->changes[at - 1];
+        if (change->hash.series == hash && is_in_series(batch, change, prefix, prefix_bytes))
+            return change;
+        at = batch->is_hashed ? change->older.series : at - 1;
     }
     return NULL;
 }
@@ -108,14 +195,16 @@ spill_batch_savepoint_t spill_batch_savepoint(const spill_batch_t *batch)
 
 void spill_batch_rewind(spill_batch_t *batch, spill_batch_savepoint_t mark)
 {
+    while (batch->is_hashed && batch->count > mark.count)
+        unlink_change(batch, &batch->changes[--batch->count]);
     batch->count = mark.count;
     batch->bytes.size = mark.bytes;
 }
 
 void spill_batch_clear(spill_batch_t *batch)
 {
-    batch->count = 0;
-    spill_buffer_clear(&batch->bytes);
+    spill_batch_rewind(batch, (spill_batch_savepoint_t){0});
+    batch->is_hashed = false;
     if (batch->bytes.capacity > KEPT_BYTES_MAX)
         spill_buffer_release(&batch->bytes);
 }
@@ -123,6 +212,7 @@ void spill_batch_clear(spill_batch_t *batch)
 void spill_batch_release(spill_batch_t *batch)
 {
     bson_free(batch->changes);
+    bson_free(batch->slots);
     spill_buffer_release(&batch->bytes);
     *batch = (spill_batch_t)SPILL_BATCH_INIT;
 }

@@ -3,10 +3,7 @@
 
 #include "store/timed.h"
 
-/*
- * Bounds of a group: the jobs above them wait for the next group. A job searches the batch
- * linearly, which is cheap for a few hundred changes.
- */
+/* Bounds of a group: the jobs above them wait for the next group. */
 enum { GROUP_JOBS_MAX = 64, GROUP_BYTES_MAX = 1024 * 1024, GATHER_YIELDS = 32 };
 
 /* Without a sync: how many groups a leader carries out, and how often a waiting thread yields. */

@@ -1,6 +1,7 @@
 /* The index of definitions by their collections. */
 #include "store/embedded/definition_index.h"
 
+#include "store/store.h"
 #include "util/buffer.h"
 
 #include <string.h>
@@ -127,13 +128,34 @@ void spill_definition_index_list(const spill_definition_index_t *index,
         list_pairs(index, definition->page_collection, names);
 }
 
-void spill_definition_index_change(spill_definition_index_t *index, const char *name,
-                                   const bson_t *stored)
+void spill_definition_index_begin(spill_definition_index_t *index)
+{
+    pthread_mutex_lock(&index->lock);
+    atomic_fetch_add(&index->changing, 1);
+    pthread_mutex_unlock(&index->lock);
+}
+
+void spill_definition_index_end(spill_definition_index_t *index, const char *name,
+                                const bson_t *stored)
 {
     pthread_mutex_lock(&index->lock);
     if (index->is_built && stored)
         spill_definition_index_add(index, name, stored);
     else if (index->is_built && ++index->deleted > index->count)
         spill_definition_index_clear(index);
+    atomic_fetch_add(&index->version, 1);
+    atomic_fetch_sub(&index->changing, 1);
     pthread_mutex_unlock(&index->lock);
+}
+
+bool spill_definition_index_is_good(const spill_definition_index_t *index)
+{
+    return index->is_built && atomic_load(&index->changing) == 0;
+}
+
+/* A change that ends between the two loads shows in the version. */
+int64_t spill_definition_index_version(spill_definition_index_t *index)
+{
+    return atomic_load(&index->changing) > 0 ? SPILL_DEFINITIONS_CHANGE
+                                             : atomic_load(&index->version);
 }

@@ -12,6 +12,7 @@
 #include <spillway/definition.h>
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 typedef struct spill_definition_index {
@@ -21,6 +22,8 @@ typedef struct spill_definition_index {
     size_t count;         /* at most half of them */
     size_t deleted;       /* definitions that were deleted since it was built */
     bool is_built;        /* false: it is empty, and must be built before the next use */
+    atomic_int changing;  /* changes that have begun and not ended */
+    atomic_llong version; /* changes that have ended since the store was opened */
 } spill_definition_index_t;
 
 void spill_definition_index_init(spill_definition_index_t *index);
@@ -33,8 +36,19 @@ void spill_definition_index_list(const spill_definition_index_t *index,
                                  const spill_definition_t *definition, spill_listing_t *names);
 void spill_definition_index_clear(spill_definition_index_t *index);
 
-/* The definition was replaced by `stored`, or perhaps; NULL: it was deleted. Takes the lock. */
-void spill_definition_index_change(spill_definition_index_t *index, const char *name,
-                                   const bson_t *stored);
+/*
+ * Call `begin` before a change of a definition is written, and `end` after it, also if it failed.
+ * The definition was replaced by `stored`, or perhaps; NULL: it was deleted. Both take the lock. In
+ * between, an index is not used: readers may see the change, and the index has it after the end.
+ */
+void spill_definition_index_begin(spill_definition_index_t *index);
+void spill_definition_index_end(spill_definition_index_t *index, const char *name,
+                                const bson_t *stored);
+
+/* Can the index be listed? If not, build it first. Call it with the lock. */
+bool spill_definition_index_is_good(const spill_definition_index_t *index);
+
+/* spill_store_ops_t.definitions_version */
+int64_t spill_definition_index_version(spill_definition_index_t *index);
 
 #endif

@@ -272,7 +272,8 @@ static const char *damage(const spill_store_t *store)
     .catalog_get = spill_embedded_catalog_get, .catalog_put = spill_embedded_catalog_put,          \
     .catalog_delete = spill_embedded_catalog_delete,                                               \
     .catalog_names = spill_embedded_catalog_names,                                                 \
-    .definitions_beside = spill_embedded_definitions_beside, .retire = spill_embedded_retire,      \
+    .definitions_beside = spill_embedded_definitions_beside,                                       \
+    .definitions_version = spill_embedded_definitions_version, .retire = spill_embedded_retire,    \
     .check = spill_embedded_check, .close = close_store
 
 static const spill_store_ops_t embedded_ops = {

@@ -165,6 +165,7 @@ spill_code_t spill_embedded_catalog_names(spill_store_t *store, spill_catalog_t 
 spill_code_t spill_embedded_definitions_beside(spill_store_t *store,
                                                const spill_definition_t *definition,
                                                spill_listing_t *names, spill_error_t *error);
+int64_t spill_embedded_definitions_version(spill_store_t *store);
 
 spill_code_t spill_embedded_retire(spill_store_t *store, const spill_definition_t *definition,
                                    const spill_binding_t *binding, bool *done,

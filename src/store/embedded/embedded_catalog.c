@@ -452,9 +452,11 @@ static spill_code_t run_change(catalog_change_t *change, spill_error_t *error)
     if (store->base.options.read_only)
         return spill_fail(error, SPILL_READ_ONLY, "%s: is open read-only", store->base.uri);
     bool alone = change->kind == SPILL_CATALOG_DEFINITION;
+    if (alone)
+        spill_definition_index_begin(&store->definitions);
     spill_code_t code = spill_combiner_run(&store->combiner, change_catalog, change, alone, error);
     if (alone)
-        spill_definition_index_change(&store->definitions, change->name, change->document);
+        spill_definition_index_end(&store->definitions, change->name, change->document);
     if (code != SPILL_OK && change->ended.array_id != 0)
         spill_combiner_run(&store->combiner, revive_array, change, alone, NULL);
     return code;
@@ -543,15 +545,20 @@ spill_code_t spill_embedded_definitions_beside(spill_store_t *base,
     spill_code_t code = SPILL_OK;
     spill_listing_clear(names);
     pthread_mutex_lock(&index->lock);
-    if (store->base.options.read_only) /* another process may have saved some since */
+    if (store->base.options.read_only || !spill_definition_index_is_good(index)) {
         spill_definition_index_clear(index);
-    if (!index->is_built)
         code = each_entry(store, SPILL_CATALOG_DEFINITION, index_definition, index, error);
-    index->is_built = true;
+        index->is_built = true;
+    }
     if (code == SPILL_OK)
         spill_definition_index_list(index, definition, names);
     else
         spill_definition_index_clear(index);
     pthread_mutex_unlock(&index->lock);
     return code;
+}
+
+int64_t spill_embedded_definitions_version(spill_store_t *store)
+{
+    return spill_definition_index_version(&((spill_embedded_t *)store)->definitions);
 }

@@ -25,6 +25,15 @@ typedef enum spill_change_kind {
     SPILL_CHANGE_DELETE_RANGE /* keys in [key, value) */
 } spill_change_kind_t;
 
+/*
+ * Two values of each change, for its key and for the key's series. A series has all keys that
+ * differ only in their last eight bytes, which are a number in most records.
+ */
+typedef struct spill_batch_pair {
+    uint32_t key;
+    uint32_t series;
+} spill_batch_pair_t;
+
 /* Keys and values lie in the batch's bytes. */
 typedef struct spill_change {
     spill_change_kind_t kind;
@@ -32,7 +41,8 @@ typedef struct spill_change {
     uint32_t value_bytes;
     size_t key;
     size_t value;
-    uint64_t tag; /* the key's last bytes, to detect other keys quickly */
+    spill_batch_pair_t hash;
+    spill_batch_pair_t older; /* in the lists of its slots: positions + 1; 0: the oldest */
 } spill_change_t;
 
 typedef struct spill_batch {
@@ -40,11 +50,14 @@ typedef struct spill_batch {
     size_t count;
     size_t capacity;
     spill_buffer_t bytes;
+    spill_batch_pair_t *slots; /* by hash, the newest change: its position + 1; 0: none */
+    size_t slot_count;         /* a power of two, or 0 */
+    bool is_hashed;            /* false: the batch is small, and the slots are empty */
 } spill_batch_t;
 
 #define SPILL_BATCH_INIT                                                                           \
     {                                                                                              \
-        NULL, 0, 0, SPILL_BUFFER_INIT                                                              \
+        NULL, 0, 0, SPILL_BUFFER_INIT, NULL, 0, false                                              \
     }
 
 void spill_batch_put(spill_batch_t *batch, const uint8_t *key, size_t key_bytes, const void *value,
@@ -65,9 +78,16 @@ void spill_batch_delete(spill_batch_t *batch, const uint8_t *key, size_t key_byt
 void spill_batch_delete_range(spill_batch_t *batch, const uint8_t *from, size_t from_bytes,
                               const uint8_t *to, size_t to_bytes);
 
-/* The newest PUT or DELETE of a key, or NULL. Ranges are ignored. O(changes). */
+/* The newest PUT or DELETE of a key, or NULL. Ranges are ignored. O(1) on average. */
 const spill_change_t *spill_batch_find(const spill_batch_t *batch, const uint8_t *key,
                                        size_t key_bytes);
+
+/*
+ * The newest PUT or DELETE of a key that has exactly eight bytes behind this prefix; with `newer`,
+ * which an earlier call returned, the next older one. NULL: there is none. O(1) on average.
+ */
+const spill_change_t *spill_batch_find_series(const spill_batch_t *batch, const uint8_t *prefix,
+                                              size_t prefix_bytes, const spill_change_t *newer);
 
 const uint8_t *spill_batch_key(const spill_batch_t *batch, const spill_change_t *change);
 const uint8_t *spill_batch_value(const spill_batch_t *batch, const spill_change_t *change);
@@ -79,7 +99,7 @@ typedef struct spill_batch_savepoint {
 } spill_batch_savepoint_t;
 
 spill_batch_savepoint_t spill_batch_savepoint(const spill_batch_t *batch);
-void spill_batch_rewind(spill_batch_t *batch, spill_batch_savepoint_t mark);
+void spill_batch_rewind(spill_batch_t *batch, spill_batch_savepoint_t mark); /* O(its changes) */
 
 void spill_batch_clear(spill_batch_t *batch); /* keeps its memory, unless it is very large */
 void spill_batch_release(spill_batch_t *batch);

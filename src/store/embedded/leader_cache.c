@@ -12,7 +12,7 @@
 static spill_head_slot_t *head_slot_of(const spill_head_cache_t *cache, const uint8_t *key,
                                        size_t key_bytes)
 {
-    return &cache->slots[spill_hash(key, key_bytes) % SPILL_HEAD_CACHE_SLOTS];
+    return &cache->slots[spill_hash_quick(key, key_bytes) % SPILL_HEAD_CACHE_SLOTS];
 }
 
 static bool holds(const spill_head_slot_t *slot, const uint8_t *key, size_t key_bytes)
@@ -66,7 +66,7 @@ typedef struct spill_op_mark {
 
 static size_t window_slot_of(const spill_record_key_t *owner)
 {
-    return spill_hash(owner->data, owner->prefix) % SLOTS;
+    return spill_hash_quick(owner->data, owner->prefix) % SLOTS;
 }
 
 static bool belongs(const spill_op_window_t *window, const spill_record_key_t *owner)
@@ -194,13 +194,13 @@ void spill_op_cache_add(spill_op_cache_t *cache, spill_op_window_t *window, cons
         window->from = window->end + 1 - window_max;
     if (window->end - window->from == window->capacity)
         grow(cache, window);
-    link_mark(window, window->end++, spill_hash(id, id_bytes));
+    link_mark(window, window->end++, spill_hash_quick(id, id_bytes));
 }
 
 int64_t spill_op_window_search(const spill_op_window_t *window, const void *id, size_t id_bytes,
                                int64_t below)
 {
-    uint64_t hash = spill_hash(id, id_bytes);
+    uint64_t hash = spill_hash_quick(id, id_bytes);
     int64_t ordinal = window->end > window->from ? *newest_of(window, hash) : -1;
     if (below >= window->from && below < window->end && mark_of(window, below)->hash == hash)
         ordinal = mark_of(window, below)->older; /* continue a search */

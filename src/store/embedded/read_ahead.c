@@ -221,7 +221,7 @@ spill_kv_t *spill_read_ahead_hold(spill_read_ahead_t *ahead, const spill_record_
         if (memcmp(id, owner->data, sizeof id) != 0 || pthread_mutex_trylock(&pass->lock) != 0)
             continue;
         if (atomic_load(&pass->array_id) == array_id && find_owner(pass, key, key_bytes) &&
-            !is_old(ahead, spill_hash(key, key_bytes), pass->as_of)) {
+            !is_old(ahead, spill_hash_quick(key, key_bytes), pass->as_of)) {
             pass->used = true;
             hold->pass = pass;
             return spill_owner_records_open(&hold->records, &pass->span,
@@ -288,7 +288,7 @@ void spill_known_add(spill_read_ahead_t *ahead, const spill_request_t *request, 
 {
     if (request->key_bytes > SPILL_KNOWN_KEY_MAX || head_bytes > SPILL_KNOWN_HEAD_MAX)
         return;
-    uint64_t hash = spill_hash(request->key, request->key_bytes);
+    uint64_t hash = spill_hash_quick(request->key, request->key_bytes);
     pthread_mutex_lock(&ahead->known_lock);
     /* A change that begins later than this check removes the owner. */
     if (!is_old(ahead, hash, note)) {
@@ -316,7 +316,8 @@ spill_known_t spill_known_find(spill_read_ahead_t *ahead, const uint8_t *key, si
     id = BSON_UINT32_FROM_BE(id);
     pthread_mutex_lock(&ahead->known_lock);
     const known_t *known =
-        ahead->known ? find_known(ahead, owner, owner_bytes, spill_hash(owner, owner_bytes)) : NULL;
+        ahead->known ? find_known(ahead, owner, owner_bytes, spill_hash_quick(owner, owner_bytes))
+                     : NULL;
     if (known && !known->has_head && (id == known->array_id || id == known->collection_id)) {
         what = SPILL_KNOWN_ABSENT;
     } else if (known && known->has_head && id == known->array_id) {
@@ -365,7 +366,7 @@ static void note_batch(spill_read_ahead_t *ahead, const spill_batch_t *batch, in
         last_bytes =
             change->key_bytes > 4 ? spill_owner_key_length(key + 4, change->key_bytes - 4) : 0;
         last = last_bytes > 0 ? key + 4 : NULL;
-        uint64_t hash = last ? spill_hash(last, last_bytes) : 0;
+        uint64_t hash = last ? spill_hash_quick(last, last_bytes) : 0;
         note_change(last ? &ahead->notes[hash % NOTES] : &ahead->note_of_all, number);
         remove_known(ahead, last, last_bytes, hash);
     }

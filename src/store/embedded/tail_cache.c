@@ -152,7 +152,7 @@ bool spill_tail_cache_read(spill_tail_cache_t *cache, const spill_record_key_t *
     ticket->open = false;
     if (!cache || !is_served(request))
         return false;
-    uint64_t hash = spill_hash(owner->data, owner->prefix);
+    uint64_t hash = spill_hash_quick(owner->data, owner->prefix);
     spill_tail_shard_t *shard = spill_tail_shard_of(cache, hash);
     spill_tail_entry_t **bucket = spill_tail_bucket_of(cache, shard, hash);
     __builtin_prefetch(bucket);
@@ -220,7 +220,7 @@ void spill_tail_cache_fill(spill_tail_cache_t *cache, const spill_record_key_t *
         return;
     spill_tail_content_t content;
     content.owner = owner;
-    content.hash = spill_hash(owner->data, owner->prefix);
+    content.hash = spill_hash_quick(owner->data, owner->prefix);
     content.incarnation = state->incarnation;
     content.item_count = 0;
     int64_t wanted = read->want == SPILL_WANT_NONE ? 0 : read->limit;

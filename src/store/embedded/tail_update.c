@@ -87,7 +87,7 @@ void spill_tail_cache_begin(spill_tail_cache_t *cache, const spill_batch_t *batc
             begin_all(cache);
             continue;
         }
-        uint64_t hash = spill_hash(group.owner.data, group.owner.prefix);
+        uint64_t hash = spill_hash_quick(group.owner.data, group.owner.prefix);
         spill_tail_shard_t *shard = spill_tail_shard_of(cache, hash);
         pthread_mutex_lock(&shard->lock);
         spill_tail_stamp_of(shard, hash)->version++;
@@ -258,7 +258,7 @@ void spill_tail_cache_end(spill_tail_cache_t *cache, const spill_batch_t *batch,
             end_all(cache);
         if (group.all)
             continue;
-        uint64_t hash = spill_hash(group.owner.data, group.owner.prefix);
+        uint64_t hash = spill_hash_quick(group.owner.data, group.owner.prefix);
         spill_tail_shard_t *shard = spill_tail_shard_of(cache, hash);
         pthread_mutex_lock(&shard->lock);
         spill_tail_entry_t *entry = spill_tail_find(cache, shard, &group.owner, hash);

@@ -32,8 +32,9 @@ static bool stays(const entries_t *entries, const uint8_t *key, size_t key_bytes
 static bool is_put(const entries_t *entries)
 {
     const spill_batch_t *batch = entries->batch;
-    for (size_t i = 0; i < batch->count; i++) {
-        const spill_change_t *change = &batch->changes[i];
+    const uint8_t *prefix = entries->from->data;
+    const spill_change_t *change = NULL;
+    while ((change = spill_batch_find_series(batch, prefix, entries->prefix_bytes, change))) {
         const uint8_t *key = spill_batch_key(batch, change);
         if (change->kind == SPILL_CHANGE_PUT && is_entry(entries, key, change->key_bytes) &&
             stays(entries, key, change->key_bytes))
