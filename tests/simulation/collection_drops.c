@@ -1,5 +1,5 @@
 /*
- * Drops of the whole collection, by the gateway (src/gateway/translate_catalog.c) and by a program
+ * Drops of the whole collection, by the gateway (src/gateway/translate/translate_catalog.c) and by a program
  * that knows nothing of pages. The store keeps one note of them: what is certain, and what each
  * attempt has announced, with the collection's UUID. A collection that was dropped never comes back
  * under its UUID. What must hold:
