@@ -1,8 +1,8 @@
 /*
- * Drops of the whole collection, by the gateway (src/gateway/translate/translate_catalog.c) and by a program
- * that knows nothing of pages. The store keeps one note of them: what is certain, and what each
- * attempt has announced, with the collection's UUID. A collection that was dropped never comes back
- * under its UUID. What must hold:
+ * Drops of the whole collection, by the gateway (src/gateway/translate/translate_catalog.c) and by
+ * a program that knows nothing of pages. The store keeps one note of them: what is certain, and
+ * what each attempt has announced, with the collection's UUID. A collection that was dropped never
+ * comes back under its UUID. What must hold:
  *   - A page is deleted only if its head ended by a drop or a client's statement, or with a
  *     collection that a client wanted to drop, unless the drop was refused.
  *   - After a client's drop, however the client ended, repair deletes all pages of the heads that

@@ -302,9 +302,10 @@ static bool update_head(rewrite_t *rewrite, bool *matched)
 
 /*
  * F is missing or no array. What an operator makes of that, only the server knows: it may depend on
- * whether the update changes anything else. So the document becomes plain by an update of its own.
+ * whether the update changes anything else. So the document becomes unmanaged by an update of its
+ * own.
  */
-static bool make_plain(rewrite_t *rewrite, bool *made)
+static bool end_management(rewrite_t *rewrite, bool *made)
 {
     bson_t reply;
     bson_iter_t iter;
@@ -392,8 +393,8 @@ static bool change_head(rewrite_t *rewrite, bool *matched, bool *finished)
     spill_change_t *change = rewrite->change;
     if (rewrite->before.length < 0 && !change->statement->pipeline &&
         !change->statement->replaces) {
-        bool done = make_plain(rewrite, &change->made_plain);
-        *finished = change->made_plain;
+        bool done = end_management(rewrite, &change->ended);
+        *finished = change->ended;
         return done;
     }
     if (!update_head(rewrite, matched))

@@ -34,7 +34,8 @@ static spill_code_t write_note(spill_mongo_t *store, const bson_t *filter, const
 {
     bool done = false;
     while (!done)
-        SPILL_TRY(spill_mongo_upsert(store, SPILL_MONGO_CHECKPOINTS, filter, update, &done, error));
+        SPILL_TRY(
+            spill_mongo_upsert(store, SPILL_MONGO_DROP_RECORDS, filter, update, &done, error));
     return SPILL_OK;
 }
 
@@ -175,7 +176,7 @@ static spill_code_t withdraw_all(spill_mongo_t *store, const spill_drop_all_t *d
     bool found;
     make_path(drop, "", whole);
     BCON_APPEND(&update, "$set", "{", whole, "{", "refused", BCON_BOOL(true), "}", "}");
-    return spill_mongo_modify(store, SPILL_MONGO_CHECKPOINTS, filter, &update, NULL, NULL, &found,
+    return spill_mongo_modify(store, SPILL_MONGO_DROP_RECORDS, filter, &update, NULL, NULL, &found,
                               error);
 }
 
@@ -220,7 +221,7 @@ static spill_code_t find_document(spill_mongo_t *store, const bson_t *filter, bs
     SPILL_SCOPED(bson_destroy) bson_t pipeline = BSON_INITIALIZER;
     bool found;
     BCON_APPEND(&pipeline, "0", "{", "$match", BCON_DOCUMENT(filter), "}");
-    return spill_mongo_first(store, SPILL_MONGO_CHECKPOINTS, &pipeline, document, &found, error);
+    return spill_mongo_first(store, SPILL_MONGO_DROP_RECORDS, &pipeline, document, &found, error);
 }
 
 /* The number in the field, 0 if there is none. */
@@ -273,7 +274,7 @@ static spill_code_t forget_certain(spill_mongo_t *store, int64_t incarnation, bs
     for (int i = 0; i < 2; i++)
         BCON_APPEND(filter, i == 0 ? "epoch" : "ended", "{", "$not", "{", "$gt",
                     BCON_INT64(incarnation), "}", "}");
-    return spill_mongo_delete(store, SPILL_MONGO_CHECKPOINTS, filter, &found, error);
+    return spill_mongo_delete(store, SPILL_MONGO_DROP_RECORDS, filter, &found, error);
 }
 
 /* Forget what is announced. What is certain stays. */
@@ -287,11 +288,11 @@ static spill_code_t forget_announced(spill_mongo_t *store, const spill_drop_note
                 "$lte", BCON_INT64(note->rev), "}");
     bson_concat(&alone, filter);
     BCON_APPEND(&alone, "ended", "{", "$exists", BCON_BOOL(false), "}");
-    SPILL_TRY(spill_mongo_delete(store, SPILL_MONGO_CHECKPOINTS, &alone, &found, error));
+    SPILL_TRY(spill_mongo_delete(store, SPILL_MONGO_DROP_RECORDS, &alone, &found, error));
     if (found)
         return SPILL_OK;
     BCON_APPEND(&update, "$unset", "{", "epoch", BCON_BOOL(true), "rev", BCON_BOOL(true), "}");
-    return spill_mongo_modify(store, SPILL_MONGO_CHECKPOINTS, filter, &update, NULL, NULL, &found,
+    return spill_mongo_modify(store, SPILL_MONGO_DROP_RECORDS, filter, &update, NULL, NULL, &found,
                               error);
 }
 
