@@ -7,13 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Words for fields and values that have older names in JSON; docs/reference/terminal.md has them.
- */
+/* Words for fields that have shorter names in JSON; docs/reference/terminal.md has them. */
 static const char *word_for_people(const char *name)
 {
     static const struct {
         const char *name, *word;
-    } words[] = {{"before", "done before"}, {"head", "in the head"}, {"verified", "compared"}};
+    } words[] = {{"before", "done before"},
+                 {"full", "full documents"},
+                 {"head", "in the head"},
+                 {"verified", "compared"}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(words[i].name, name) == 0)
             return words[i].word;

@@ -56,7 +56,7 @@ check_examples() { # COMMAND
 # Words of tables for names in JSON: the man page and docs/reference/terminal.md have each.
 sed -n '/word_for_people/,/^}/p' "$SPILLWAY_SOURCE/src/cli/table.c" | grep -oE '\{"[^"]+", +"[^"]+"\}' |
     sed 's/{"\(.*\)", *"\(.*\)"}/\1\t\2/' >words
-[ "$(wc -l <words)" -ge 10 ] || fail "table.c has only these words: $(cat words)"
+[ "$(wc -l <words)" -ge 4 ] || fail "table.c has only these words: $(cat words)"
 while IFS=$'\t' read -r name word; do
     grep -qE "\`$name\`.* \| $word \|\$" "$SPILLWAY_SOURCE/docs/reference/terminal.md" || fail "terminal.md does not say that $name is $word"
     grep -A3 -xF ".I $name" manual | tr '\n' ' ' | grep -qF "$word" || fail "the man page does not say that $name is $word"

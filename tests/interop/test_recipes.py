@@ -2,28 +2,53 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pymongo
 
 from program import count, findings, read, spillway
 
 URI, COMMAND = sys.argv[1], sys.argv[2:]
 THRESHOLD, PAGE = 6, 4
 NUMBER, OBJECT_ID = "7", '{"$oid": "5f1d7a3e9d1b2c0001a2b3c4"}'  # owners of other types
+PATHS = ("--array", "stats.events", "--count-field", "stats.count", "--overflow-field", "stats.more",
+         "--pages-field", "meta.pages")
+RETAINED = 7
+RECIPES = Path(__file__).parent / "../../examples/recipes"
 ROWS = [{"type": "post", "text": "a"}, "plain", 7, [1, [2]], None, {"nested": {"deep": True}}, 1.5]
 
 
-def recipe(*arguments, program=None):
-    """Run the recipe and return its lines. `program` replaces the program `spillway`."""
+def database():
+    return pymongo.MongoClient(URI).get_default_database()
+
+
+def run_recipe(*arguments, program=None):
+    """Run the recipe. `program` replaces the program `spillway`."""
     environment = {**os.environ, "SPILLWAY_URI": URI}
     if program:
         environment["SPILLWAY"] = program
-    run = subprocess.run([*COMMAND, *arguments], env=environment, capture_output=True, text=True,
-                         check=False)
+    return subprocess.run([*COMMAND, *arguments], env=environment, capture_output=True, text=True,
+                          check=False)
+
+
+def recipe(*arguments, program=None):
+    """Run the recipe and return its lines."""
+    run = run_recipe(*arguments, program=program)
     if run.returncode != 0:
         raise AssertionError(f"the recipe's {' '.join(arguments)} failed: {run.stderr}")
     return run.stdout.splitlines()
+
+
+def expect_refusal(text, *arguments):
+    """Check that the recipe fails with the text in its message, and prints no result."""
+    run = run_recipe(*arguments, program="false")
+    what = f"{' '.join(arguments)} ended with {run.returncode}: {run.stdout}{run.stderr}"
+    if run.returncode == 0 or run.stdout.strip() or text not in run.stderr:
+        raise AssertionError(f"{what}; it should fail with: {text}")
 
 
 def expect(found, wanted, what):
@@ -89,30 +114,98 @@ def check_hand_over(name):
     """Check that a recipe needs no program if there is room, and changes nothing if it has none."""
     spillway("append", URI, name, OBJECT_ID, "0")
     expect(recipe(name, "append", OBJECT_ID, "1", program="false"), ["1"], "without the program")
-    environment = {**os.environ, "SPILLWAY_URI": URI, "SPILLWAY": "false"}
-    run = subprocess.run([*COMMAND, name, "append", "nobody", "1"], env=environment,
-                         capture_output=True, check=False)
+    run = run_recipe(name, "append", "nobody", "1", program="false")
     expect(run.returncode != 0, True, "a recipe that cannot hand over fails")
     expect(count(URI, name, OBJECT_ID), 2, "count of an object id")
 
 
-def check(name, preset):
+def define(name, preset, *options):
     spillway("define", URI, name, "--preset", preset, "--threshold", str(THRESHOLD), "--page",
-             str(PAGE), "--collection", name, "--page-collection", f"{name}Pages")
+             str(PAGE), "--collection", name, "--page-collection", f"{name}Pages", *options)
+
+
+def check(name, preset, *options):
+    define(name, preset, *options)
     check_reading(name)
     check_appending(name)
     check_hand_over(name)
     expect(findings(URI, name), 0, f"findings of verify in {name}")
 
 
+def check_retention(name):
+    """Check that the program deletes what is not retained, if only the recipe appends."""
+    define(name, "feed-recent", "--retain-elements", str(RETAINED))
+    recipe(name, "append", "alice", *map(str, range(40)))
+    total = count(URI, name, "alice")
+    slots = THRESHOLD + PAGE + PAGE // 8 + 1  # the program spills, and deletes, at this length
+    expect(RETAINED <= total <= slots, True, f"{total} elements of {name} are between the bounds")
+    check_pages(name, "alice", total)
+
+
+def check_in_the_way(name):
+    """Check that the recipe reports values that stand where a head's array should be."""
+    heads = database()[name]
+    define(name, "feed-recent", *PATHS)
+    spillway("append", URI, name, "alice", *map(str, range(20)))
+    values = ([1], [{"events": [1, 2]}], 5, None, {"events": 5}, {"events": None})
+    commands = (["read", "alice"], ["count", "alice"], ["append", "alice", "1"]) * 2
+    for value, command in zip(values, commands):
+        heads.update_one({"_id": "alice"}, {"$set": {"stats": value}})
+        before = heads.find_one("alice")
+        expect_refusal("'stats.events'", name, *command)
+        expect(heads.find_one("alice"), before, f"the head after {command} beside {value}")
+    heads.insert_one({"_id": "bob", "stats": {"events": [1, 2]}})
+    expect_refusal("'stats.events' is unmanaged", name, "read", "bob")
+
+
+def check_refusals():
+    """Check that the recipe refuses definitions with rules that it does not keep."""
+    define("unique", "feed-recent", "--id-field", ".", "--unique")
+    define("reversed", "feed-recent", "--order", "newest-first")
+    define("reference", "reviews-separate")
+    spillway("append", URI, "unique", "alice", "1")
+    refused = {"unique": "field 'unique'", "reversed": "field 'order'", "reference": "layout 'reference'",
+               "later": "field 'rule'", "laterBounds": "field 'bounds.rule'", "laterKeep": "keep 'new'"}
+    # The program refuses unknown fields, too, so store them when it is not needed any more.
+    definitions = database()["spillway.definitions"]
+    entry = definitions.find_one("recent")["entry"]
+    definitions.insert_many([
+        {"_id": "later", "entry": {**entry, "rule": True}},
+        {"_id": "laterBounds", "entry": {**entry, "bounds": {**entry["bounds"], "rule": 1}}},
+        {"_id": "laterKeep", "entry": {**entry, "keep": "new"}}])
+    with ThreadPoolExecutor() as pool:
+        checks = [pool.submit(expect_refusal, text, name, "append", "alice", "1")
+                  for name, text in refused.items()]
+        for done in checks:
+            done.result()
+    expect(database()["unique"].find_one("alice")["activities"], [1], "the elements of the set")
+
+
+def check_lists():
+    """Check that all recipes, also those that do not run here, know the same fields."""
+    lists = {}
+    for path in sorted(RECIPES.glob("*/[fF]eed.*")):
+        found = re.search(r"name collection array.*?bounds\.pageBytesMax", path.read_text(), re.S)
+        if path.suffix != ".csproj":
+            lists[path.name] = re.findall(r"\w[\w.]*", found[0]) if found else []
+    expect(len(lists), 7, "the number of recipes")
+    for name, fields in lists.items():
+        expect(fields, lists["feed.py"], f"the fields that {name} knows")
+
+
 def main():
     """Check the arrays in parallel, because a recipe mostly waits for its driver to connect."""
+    check_lists()
     with ThreadPoolExecutor() as pool:
-        arrays = [("recent", "feed-recent"), ("sales", "sales")]
+        arrays = [("recent", "feed-recent"), ("paths", "feed-recent", *PATHS),
+                  ("sales", "sales", "--array", "stats.customers")]
         if os.environ.get("SPILLWAY_LONG"):
-            arrays.append(("feed", "feed"))
-        for done in [pool.submit(check, name, preset) for name, preset in arrays]:
+            arrays += [("feed", "feed"), ("oldPaths", "feed", *PATHS)]
+        checks = [pool.submit(check, *array) for array in arrays]
+        checks += [pool.submit(check_retention, "retained"), pool.submit(check_in_the_way, "blocked")]
+        for done in checks:
             done.result()
+    check_refusals()
 
 
 main()

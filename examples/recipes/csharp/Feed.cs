@@ -38,6 +38,15 @@ public sealed class Feed
     private const int OpBytes = 112;             // the maximum size of a stored operation id
     private const int MarginBytes = 512;         // fields of `spill` that may be added, and longer numbers
 
+    // The values and the fields of definitions that this recipe knows. Another field may be a rule that an append
+    // of the recipe would break, so CheckKnown refuses the definition.
+    private static readonly Dictionary<string, string[]> KnownValues =
+        new() { { "layout", ["outlier"] }, { "keep", ["newest", "oldest"] } };
+    private static readonly string[] KnownFields = (
+        "name collection array countField overflowField pagesField pageCollection pageOwner pageNumber " +
+        "pageArray pageCount idField timeField layout keep opWindow keepElements keepSeconds largest bounds " +
+        "bounds.threshold bounds.pageCapacity bounds.headBytesMax bounds.pageBytesMax").Split(' ');
+
     private readonly string _name;
     private readonly BsonDocument _definition;
     private readonly Place _heads, _pages;
@@ -50,15 +59,26 @@ public sealed class Feed
             ?? throw new InvalidOperationException($"there is no definition '{name}'");
         _name = name;
         _definition = found["entry"].AsBsonDocument; // bounds may change: read it again sometimes
-        if (_definition["layout"] != "outlier" || _definition.Contains("order"))
-            throw new InvalidOperationException($"'{name}' is laid out in a way that this recipe does not know");
+        CheckKnown(name, _definition);
         _keepsNewest = _definition["keep"] == "newest";
-        // A head may have several arrays.
+        // A head may have several arrays. An array may be a path, such as stats.events.
         var array = _definition["array"].AsString;
         _heads = new Place(database.GetCollection<BsonDocument>(_definition["collection"].AsString), array,
-            "spill." + array, _definition.GetValue("countField", "").AsString);
+            "spill." + array.Replace('.', '$'), _definition.GetValue("countField", "").AsString);
         _pages = new Place(database.GetCollection<BsonDocument>(_definition["pageCollection"].AsString),
             _definition["pageArray"].AsString, "spill", _definition.GetValue("pageCount", "").AsString);
+    }
+
+    /// <summary>Refuse a definition that has a field, or a value, that this recipe does not know.</summary>
+    private static void CheckKnown(string name, BsonDocument definition)
+    {
+        var values = KnownValues.Where(known => !known.Value.Contains(definition.GetValue(known.Key, "").ToString()))
+            .Select(known => $"{known.Key} '{definition.GetValue(known.Key, "")}'");
+        var bounds = definition["bounds"].AsBsonDocument.Names.Select(field => "bounds." + field);
+        var fields = definition.Names.Concat(bounds).Except(KnownFields).Select(field => $"field '{field}'");
+        if (values.Concat(fields).FirstOrDefault() is { } unknown)
+            throw new InvalidOperationException(
+                $"definition '{name}': this recipe does not know its {unknown}; use the library or the program");
     }
 
     // ---- reading ---------------------------------------------------------------------------------
@@ -70,11 +90,21 @@ public sealed class Feed
 
     private static BsonDocument Equal(BsonValue value) => new("$eq", value);
 
+    /// <summary>An expression: the array, and each document around it, is missing or has its type.</summary>
+    private static BsonDocument HasTypes(string array)
+    {
+        var parts = array.Split('.');
+        var all = parts.Select((_, last) => Call("$in",
+            new BsonDocument("$type", "$" + string.Join('.', parts.Take(last + 1))),
+            new BsonArray { "missing", last == parts.Length - 1 ? "array" : "object" }));
+        return new BsonDocument("$and", new BsonArray(all));
+    }
+
     /// <summary>The state of the document that `match` finds, and its newest elements below `before`.</summary>
     private static State? ReadDocument(Place place, IEnumerable<BsonDocument> match, long before, long limit)
     {
         BsonValue array = "$" + place.Array, spill = "$" + place.Spill;
-        var live = Size(Call("$ifNull", array, new BsonArray()));
+        var live = Call("$cond", HasTypes(place.Array), Size(Call("$ifNull", array, new BsonArray())), -1);
         var gone = Call("$ifNull", spill.AsString + ".gone", new BsonArray());
         var below = Size(new BsonDocument("$filter",
             new BsonDocument { { "input", gone }, { "cond", Call("$lt", "$$this", before) } }));
@@ -89,14 +119,23 @@ public sealed class Feed
         var stages = match.Append(project).ToArray();
         var found = place.Collection.Aggregate(
             PipelineDefinition<BsonDocument, BsonDocument>.Create(stages)).FirstOrDefault();
-        if (found is null || !found.TryGetValue("spill", out var value) || !value.IsBsonDocument
-            || !value.AsBsonDocument.Contains("epoch"))
+        if (found is null)
+            return null;
+        var length = found["live"].ToInt64();
+        var what = $"{place.Collection.CollectionNamespace.CollectionName}: '{place.Array}'";
+        if (length < 0)
+            throw new InvalidOperationException($"{what} is not an array, or a field around it is not a document");
+        var managed = found.TryGetValue("spill", out var value) && value.IsBsonDocument
+            && value.AsBsonDocument.Contains("epoch");
+        if (!managed && length > 0)
+            throw new InvalidOperationException($"{what} is unmanaged; adopt it with `spillway migrate`");
+        if (!managed)
             return null;
         var state = value.AsBsonDocument;
         var deleted = state.GetValue("gone", new BsonArray()).AsBsonArray.Select(one => one.ToInt64()).Order().ToList();
         var first = state["first"].ToInt64();
         var rows = Number(first + found["start"].ToInt64(), deleted, found["run"].AsBsonArray);
-        return new State(state, deleted, first + found["live"].ToInt64() + deleted.Count, rows);
+        return new State(state, deleted, first + length + deleted.Count, rows);
     }
 
     /// <summary>The elements with their numbers, newest first. `seq` is the lowest that the first may have.</summary>

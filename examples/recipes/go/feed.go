@@ -39,10 +39,16 @@ const (
 	marginBytes = 512                  // fields of `spill` that may be added, and longer numbers
 )
 
+// knownFields has the fields of definitions that this recipe knows. Another field may be a rule that an
+// append of the recipe would break, so checkKnown refuses the definition.
+var knownFields = strings.Fields(`
+	name collection array countField overflowField pagesField pageCollection pageOwner pageNumber
+	pageArray pageCount idField timeField layout keep opWindow keepElements keepSeconds largest bounds
+	bounds.threshold bounds.pageCapacity bounds.headBytesMax bounds.pageBytesMax`)
+
 // definition is the entry of an array in spillway.definitions.
 type definition struct {
 	Layout, Keep      string
-	Order             *string
 	Collection, Array string
 	CountField        string `bson:"countField"`
 	PageCollection    string `bson:"pageCollection"`
@@ -96,7 +102,7 @@ type state struct {
 
 // OpenFeed reads the definition. Its bounds may change: an application should open it again sometimes.
 func OpenFeed(ctx context.Context, database *mongo.Database, name string) (*Feed, error) {
-	var found struct{ Entry definition }
+	var found struct{ Entry bson.Raw }
 	err := database.Collection("spillway.definitions").FindOne(ctx, bson.M{"_id": name}).Decode(&found)
 	if errors.Is(err, mongo.ErrNoDocuments) {
 		return nil, fmt.Errorf("there is no definition '%s'", name)
@@ -104,16 +110,51 @@ func OpenFeed(ctx context.Context, database *mongo.Database, name string) (*Feed
 	if err != nil {
 		return nil, err
 	}
-	entry := found.Entry
-	if entry.Layout != "outlier" || entry.Order != nil {
-		return nil, fmt.Errorf("'%s' is laid out in a way that this recipe does not know", name)
+	var entry definition
+	if err := bson.Unmarshal(found.Entry, &entry); err != nil {
+		return nil, err
 	}
+	if err := checkKnown(name, found.Entry, entry); err != nil {
+		return nil, err
+	}
+	// A head may have several arrays. An array may be a path, such as stats.events.
+	spill := "spill." + strings.ReplaceAll(entry.Array, ".", "$")
 	return &Feed{
 		name: name, definition: entry, keepsNewest: entry.Keep == "newest",
-		// A head may have several arrays.
-		heads: place{database.Collection(entry.Collection), entry.Array, "spill." + entry.Array, entry.CountField},
+		heads: place{database.Collection(entry.Collection), entry.Array, spill, entry.CountField},
 		pages: place{database.Collection(entry.PageCollection), entry.PageArray, "spill", entry.PageCount},
 	}, nil
+}
+
+// checkKnown refuses a definition that has a field, or a value, that this recipe does not know.
+func checkKnown(name string, raw bson.Raw, entry definition) error {
+	unknown := []string{}
+	if entry.Layout != "outlier" {
+		unknown = append(unknown, "layout '"+entry.Layout+"'")
+	}
+	if entry.Keep != "newest" && entry.Keep != "oldest" {
+		unknown = append(unknown, "keep '"+entry.Keep+"'")
+	}
+	bounds, _ := raw.Lookup("bounds").DocumentOK()
+	for _, part := range []struct {
+		prefix string
+		fields bson.Raw
+	}{{"", raw}, {"bounds.", bounds}} {
+		elements, err := part.fields.Elements()
+		if err != nil {
+			return err
+		}
+		for _, element := range elements {
+			if field := part.prefix + element.Key(); !slices.Contains(knownFields, field) {
+				unknown = append(unknown, "field '"+field+"'")
+			}
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	return fmt.Errorf("definition '%s': this recipe does not know its %s; use the library or the program",
+		name, unknown[0])
 }
 
 // ---- reading -------------------------------------------------------------------------------------
@@ -126,11 +167,25 @@ func size(list any) bson.D { return bson.D{{Key: "$size", Value: list}} }
 
 func equal(value any) bson.D { return bson.D{{Key: "$eq", Value: value}} }
 
+// hasTypes is an expression: the array, and each document around it, is missing or has its type.
+func hasTypes(array string) bson.D {
+	parts, all := strings.Split(array, "."), []any{}
+	for i := range parts {
+		wanted := "object"
+		if i == len(parts)-1 {
+			wanted = "array"
+		}
+		found := bson.D{{Key: "$type", Value: "$" + strings.Join(parts[:i+1], ".")}}
+		all = append(all, call("$in", found, bson.A{"missing", wanted}))
+	}
+	return call("$and", all...)
+}
+
 // readDocument returns the state of the document that `match` finds, with its newest elements below
 // `before`; nil if there is none.
 func readDocument(ctx context.Context, at place, match mongo.Pipeline, before, limit int64) (*state, error) {
 	array, spill := "$"+at.array, "$"+at.spill
-	live := size(call("$ifNull", array, bson.A{}))
+	live := call("$cond", hasTypes(at.array), size(call("$ifNull", array, bson.A{})), -1)
 	gone := call("$ifNull", spill+".gone", bson.A{})
 	goneBelow := size(bson.D{{Key: "$filter", Value: bson.D{
 		{Key: "input", Value: gone}, {Key: "cond", Value: call("$lt", "$$this", before)}}}})
@@ -153,7 +208,18 @@ func readDocument(ctx context.Context, at place, match mongo.Pipeline, before, l
 	if err := cursor.All(ctx, &found); err != nil {
 		return nil, err
 	}
-	if len(found) == 0 || found[0].Spill.Epoch.IsZero() {
+	if len(found) == 0 {
+		return nil, nil
+	}
+	if found[0].Live < 0 {
+		return nil, fmt.Errorf("%s: '%s' is not an array, or a field around it is not a document",
+			at.collection.Name(), at.array)
+	}
+	if found[0].Spill.Epoch.IsZero() && found[0].Live > 0 {
+		return nil, fmt.Errorf("%s: '%s' is unmanaged; adopt it with `spillway migrate`",
+			at.collection.Name(), at.array)
+	}
+	if found[0].Spill.Epoch.IsZero() {
 		return nil, nil
 	}
 	document := &found[0].Spill

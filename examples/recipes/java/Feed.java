@@ -12,6 +12,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.TreeSet;
 import java.util.UUID;
 import org.bson.BsonDocument;
@@ -43,6 +45,18 @@ public final class Feed {
     private static final long NO_NUMBER = Long.MAX_VALUE; // above every sequence number
     private static final int OP_BYTES = 112; // the maximum size of a stored operation id
     private static final int MARGIN_BYTES = 512; // fields of `spill` that may be added, longer numbers
+
+    /**
+     * The fields of definitions that this recipe knows. Another field may be a rule that an append of the
+     * recipe would break, so checkKnown refuses the definition.
+     */
+    private static final Set<String> KNOWN_FIELDS = Set.of("""
+            name collection array countField overflowField pagesField pageCollection pageOwner pageNumber
+            pageArray pageCount idField timeField layout keep opWindow keepElements keepSeconds largest
+            bounds bounds.threshold bounds.pageCapacity bounds.headBytesMax bounds.pageBytesMax
+            """.strip().split("\\s+"));
+    private static final Map<String, Set<String>> KNOWN_VALUES =
+            Map.of("layout", Set.of("outlier"), "keep", Set.of("newest", "oldest"));
 
     /** An element and its number. */
     record Row(long seq, BsonValue element) {}
@@ -86,17 +100,32 @@ public final class Feed {
         }
         this.name = name;
         definition = found.get("entry", Document.class);
-        if (!definition.getString("layout").equals("outlier") || definition.containsKey("order")) {
-            throw new IllegalArgumentException(
-                    "'" + name + "' is laid out in a way that this recipe does not know");
-        }
         bounds = definition.get("bounds", Document.class);
+        checkKnown();
         keepsNewest = definition.getString("keep").equals("newest");
-        String array = definition.getString("array"); // a head may have several
+        String array = definition.getString("array"); // a head may have several; may be a path
         heads = new Place(database.getCollection(definition.getString("collection")), array,
-                "spill." + array, definition.getString("countField"));
+                "spill." + array.replace('.', '$'), definition.getString("countField"));
         pages = new Place(database.getCollection(definition.getString("pageCollection")),
                 definition.getString("pageArray"), "spill", definition.getString("pageCount"));
+    }
+
+    /** Refuse a definition that has a field, or a value, that this recipe does not know. */
+    private void checkKnown() {
+        List<String> unknown = new ArrayList<>();
+        KNOWN_VALUES.forEach((field, values) -> {
+            if (!values.contains(String.valueOf(definition.get(field)))) {
+                unknown.add(field + " '" + definition.get(field) + "'");
+            }
+        });
+        List<String> fields = new ArrayList<>(definition.keySet());
+        bounds.keySet().forEach(field -> fields.add("bounds." + field));
+        fields.removeAll(KNOWN_FIELDS);
+        fields.forEach(field -> unknown.add("field '" + field + "'"));
+        if (!unknown.isEmpty()) {
+            throw new IllegalArgumentException("definition '" + name + "': this recipe does not know its "
+                    + unknown.get(0) + "; use the library or the program");
+        }
     }
 
     private static Document doc(String key, Object value) {
@@ -113,13 +142,28 @@ public final class Feed {
 
     // ---- reading -----------------------------------------------------------------------------
 
+    /** An expression: the array, and each document around it, is missing or has its type. */
+    private static Document hasTypes(String array) {
+        List<Document> all = new ArrayList<>();
+        for (int end = array.indexOf('.'); end > 0; end = array.indexOf('.', end + 1)) {
+            all.add(hasType(array.substring(0, end), "object"));
+        }
+        all.add(hasType(array, "array"));
+        return doc("$and", all);
+    }
+
+    private static Document hasType(String path, String type) {
+        return doc("$in", List.of(doc("$type", "$" + path), List.of("missing", type)));
+    }
+
     /** The state of the document that `stages` find, and its newest elements below `before`. */
     private State readDocument(Place place, List<Document> stages, long before, int limit) {
+        Document live = doc("$cond", List.of(hasTypes(place.array()), live(place), -1));
         Document below = doc("$size", doc("$filter",
                 doc("input", gone(place)).append("cond", doc("$lt", List.of("$$this", before)))));
         Document past = doc("$subtract", List.of(before, "$" + place.spill() + ".first"));
         Document end = doc("$max", List.of(0, doc("$min", // elements below `before`
-                List.of(live(place), doc("$subtract", List.of(past, below))))));
+                List.of(live, doc("$subtract", List.of(past, below))))));
         Document start = doc("$max", List.of(0, doc("$subtract", List.of(end, limit))));
         Document count = doc("$min", List.of(limit, end));
         Document slice = doc("$slice",
@@ -127,17 +171,25 @@ public final class Feed {
         Document run = doc("$cond", List.of(doc("$gt", List.of(count, 0)), slice, List.of()));
         List<Document> pipeline = new ArrayList<>(stages);
         pipeline.add(doc("$project", doc("spill", "$" + place.spill())
-                .append("live", live(place)).append("start", start).append("run", run)));
+                .append("live", live).append("start", start).append("run", run)));
         RawBsonDocument raw =
                 place.collection().aggregate(pipeline, RawBsonDocument.class).first();
-        if (raw == null || !raw.containsKey("spill")) {
-            return null;
-        }
-        Document spill = Document.parse(raw.getDocument("spill").toJson());
-        if (!spill.containsKey("epoch")) {
+        if (raw == null) {
             return null;
         }
         int size = raw.getNumber("live").intValue();
+        String what = place.collection().getNamespace().getCollectionName() + ": '" + place.array() + "'";
+        if (size < 0) {
+            throw new IllegalStateException(what + " is not an array, or a field around it is not a document");
+        }
+        Document spill = raw.containsKey("spill")
+                ? Document.parse(raw.getDocument("spill").toJson()) : new Document();
+        if (!spill.containsKey("epoch") && size > 0) {
+            throw new IllegalStateException(what + " is unmanaged; adopt it with `spillway migrate`");
+        }
+        if (!spill.containsKey("epoch")) {
+            return null;
+        }
         List<Row> rows = number(spill, raw.getNumber("start").longValue(), raw.getArray("run"));
         return new State(spill, size, rows);
     }

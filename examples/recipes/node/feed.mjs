@@ -18,6 +18,15 @@ const { EJSON } = BSON;
 const OP_BYTES = 112; // the maximum size of a stored operation id
 const MARGIN_BYTES = 512; // fields of `spill` that may be added, and longer numbers
 
+// The values and the fields of definitions that this recipe knows. Another field may be a rule that an
+// append of the recipe would break, so checkKnown refuses the definition.
+const KNOWN_VALUES = { layout: ['outlier'], keep: ['newest', 'oldest'] };
+const KNOWN_FIELDS = `
+  name collection array countField overflowField pagesField pageCollection pageOwner pageNumber
+  pageArray pageCount idField timeField layout keep opWindow keepElements keepSeconds largest bounds
+  bounds.threshold bounds.pageCapacity bounds.headBytesMax bounds.pageBytesMax
+  `.trim().split(/\s+/);
+
 // Sequence numbers are 64-bit integers. The driver reads them as numbers while they are exact.
 const NO_NUMBER = Long.MAX_VALUE;
 const below = (seq, before) => before === NO_NUMBER || seq < before;
@@ -30,13 +39,12 @@ class Feed {
     const feed = new Feed();
     feed.name = name;
     feed.definition = found.entry; // bounds may change: an application should read it again sometimes
-    if (found.entry.layout !== 'outlier' || 'order' in found.entry)
-      throw new Error(`'${name}' is laid out in a way that this recipe does not know`);
+    checkKnown(name, found.entry);
     feed.keepsNewest = found.entry.keep === 'newest';
     feed.heads = { // a head may have several arrays
       collection: database.collection(found.entry.collection),
-      array: found.entry.array,
-      spill: `spill.${found.entry.array}`,
+      array: found.entry.array, // may be a path, such as stats.events
+      spill: `spill.${found.entry.array.replaceAll('.', '$')}`,
       count: found.entry.countField,
     };
     feed.pages = {
@@ -52,7 +60,7 @@ class Feed {
 
   // The state of the document that `match` finds, and its newest elements below `before`.
   async readDocument({ collection, array, spill }, match, before, limit) {
-    const live = { $size: { $ifNull: [`$${array}`, []] } };
+    const live = { $cond: [hasTypes(array), { $size: { $ifNull: [`$${array}`, []] } }, -1] };
     const gone = { $ifNull: [`$${spill}.gone`, []] };
     const goneBelow = { $size: { $filter: { input: gone, cond: { $lt: ['$$this', before] } } } };
     const place = { $subtract: [{ $subtract: [before, `$${spill}.first`] }, goneBelow] };
@@ -64,6 +72,11 @@ class Feed {
     };
     const project = { $project: { spill: `$${spill}`, live, start, run } };
     const [found] = await collection.aggregate([...match, project]).toArray();
+    const what = `${collection.collectionName}: '${array}'`;
+    if (found?.live < 0)
+      throw new Error(`${what} is not an array, or a field around it is not a document`);
+    if (found?.live > 0 && !found.spill?.epoch)
+      throw new Error(`${what} is unmanaged; adopt it with \`spillway migrate\``);
     if (!found?.spill?.epoch) return null;
     const state = { gone: [], ...found.spill };
     state.end = state.first + found.live + state.gone.length;
@@ -209,6 +222,30 @@ class Feed {
       }),
     );
   }
+}
+
+// Refuse a definition that has a field, or a value, that this recipe does not know.
+function checkKnown(name, definition) {
+  const values = Object.entries(KNOWN_VALUES)
+    .filter(([field, known]) => !known.includes(definition[field]))
+    .map(([field]) => `${field} '${definition[field]}'`);
+  const bounds = Object.keys(definition.bounds).map((field) => `bounds.${field}`);
+  const fields = [...Object.keys(definition), ...bounds]
+    .filter((field) => !KNOWN_FIELDS.includes(field))
+    .map((field) => `field '${field}'`);
+  const [unknown] = [...values, ...fields];
+  if (unknown)
+    throw new Error(
+      `definition '${name}': this recipe does not know its ${unknown}; use the library or the program`,
+    );
+}
+
+// An expression: the array, and each document around it, is missing or has its type.
+function hasTypes(array) {
+  const parts = array.split('.');
+  const paths = parts.map((_, last) => parts.slice(0, last + 1).join('.'));
+  const type = (path) => (path === array ? 'array' : 'object');
+  return { $and: paths.map((path) => ({ $in: [{ $type: `$${path}` }, ['missing', type(path)]] })) };
 }
 
 // Sequence numbers of live elements, from index `start` of the array, newest first.

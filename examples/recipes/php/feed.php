@@ -26,6 +26,14 @@ const NO_NUMBER = PHP_INT_MAX; // above every sequence number
 const OP_BYTES = 112;          // the maximum size of a stored operation id
 const MARGIN_BYTES = 512;      // fields of `spill` that may be added, and longer numbers
 
+// The values and the fields of definitions that this recipe knows. Another field may be a rule that an append of
+// the recipe would break, so checkKnown refuses the definition.
+const KNOWN_VALUES = ['layout' => ['outlier'], 'keep' => ['newest', 'oldest']];
+const KNOWN_FIELDS = '
+    name collection array countField overflowField pagesField pageCollection pageOwner pageNumber
+    pageArray pageCount idField timeField layout keep opWindow keepElements keepSeconds largest bounds
+    bounds.threshold bounds.pageCapacity bounds.headBytesMax bounds.pageBytesMax';
+
 /** Where an array and its bookkeeping are in the documents of a collection. */
 final class Place
 {
@@ -65,13 +73,12 @@ final class Feed
             throw new RuntimeException("there is no definition '$name'");
         }
         $entry = $found[0]->entry; // bounds may change: an application should read it again sometimes
-        if ($entry->layout !== 'outlier' || isset($entry->order)) {
-            throw new RuntimeException("'$name' is laid out in a way that this recipe does not know");
-        }
+        checkKnown($name, $entry);
         $this->definition = $entry;
         $this->keepsNewest = $entry->keep === 'newest';
-        // A head may have several arrays.
-        $this->heads = new Place($entry->collection, $entry->array, "spill.$entry->array", $entry->countField ?? '');
+        // A head may have several arrays. An array may be a path, such as stats.events.
+        $spill = 'spill.' . str_replace('.', '$', $entry->array);
+        $this->heads = new Place($entry->collection, $entry->array, $spill, $entry->countField ?? '');
         $this->pages = new Place($entry->pageCollection, $entry->pageArray, 'spill', $entry->pageCount ?? '');
     }
 
@@ -81,6 +88,7 @@ final class Feed
     private function readDocument(Place $place, array $match, int $before, int $limit): ?object
     {
         $live = ['$size' => ['$ifNull' => ["\$$place->array", []]]];
+        $live = ['$cond' => [hasTypes($place->array), $live, -1]];
         $gone = ['$ifNull' => ["\$$place->spill.gone", []]];
         $below = ['$size' => ['$filter' => ['input' => $gone, 'cond' => ['$lt' => ['$$this', $before]]]]];
         $end = ['$subtract' => [['$subtract' => [$before, "\$$place->spill.first"]], $below]];
@@ -96,7 +104,18 @@ final class Feed
             'cursor' => new stdClass(),
             'readConcern' => ['level' => 'majority'], // see only what survives the loss of a server
         ]))->toArray();
-        if (!isset($found[0]->spill->epoch)) {
+        if (!$found) {
+            return null;
+        }
+        $what = "$place->collection: '$place->array'";
+        $managed = isset($found[0]->spill->epoch);
+        if ($found[0]->live < 0) {
+            throw new RuntimeException("$what is not an array, or a field around it is not a document");
+        }
+        if ($found[0]->live > 0 && !$managed) {
+            throw new RuntimeException("$what is unmanaged; adopt it with `spillway migrate`");
+        }
+        if (!$managed) {
             return null;
         }
         $state = $found[0]->spill;
@@ -286,6 +305,40 @@ final class Feed
         }
         return (int) $printed;
     }
+}
+
+/** Refuse a definition that has a field, or a value, that this recipe does not know. */
+function checkKnown(string $name, object $definition): void
+{
+    $unknown = [];
+    foreach (KNOWN_VALUES as $field => $values) {
+        $value = $definition->$field ?? '';
+        if (!in_array($value, $values, true)) {
+            $unknown[] = "$field '$value'";
+        }
+    }
+    $bounds = array_map(fn ($field) => "bounds.$field", array_keys((array) $definition->bounds));
+    $fields = [...array_keys((array) $definition), ...$bounds];
+    foreach (array_diff($fields, preg_split('/\s+/', KNOWN_FIELDS)) as $field) {
+        $unknown[] = "field '$field'";
+    }
+    if ($unknown) {
+        throw new RuntimeException("definition '$name': this recipe does not know its $unknown[0]; "
+            . 'use the library or the program');
+    }
+}
+
+/** An expression: the array, and each document around it, is missing or has its type. */
+function hasTypes(string $array): array
+{
+    $parts = explode('.', $array);
+    $all = [];
+    for ($length = 1; $length <= count($parts); $length++) {
+        $path = implode('.', array_slice($parts, 0, $length));
+        $type = $length === count($parts) ? 'array' : 'object';
+        $all[] = ['$in' => [['$type' => "\$$path"], ['missing', $type]]];
+    }
+    return ['$and' => $all];
 }
 
 /** The size of an array entry: its value, a type, and an index of up to seven digits. */

@@ -26,6 +26,15 @@ NO_NUMBER = 2**63 - 1  # above every sequence number
 OP_BYTES = 112         # the maximum size of a stored operation id
 MARGIN_BYTES = 512     # fields of `spill` that may be added, and longer numbers
 
+# The values and the fields of definitions that this recipe knows. Another field may be a rule that an
+# append of the recipe would break, so check_known refuses the definition.
+KNOWN_VALUES = {"layout": ["outlier"], "keep": ["newest", "oldest"]}
+KNOWN_FIELDS = """
+    name collection array countField overflowField pagesField pageCollection pageOwner pageNumber
+    pageArray pageCount idField timeField layout keep opWindow keepElements keepSeconds largest bounds
+    bounds.threshold bounds.pageCapacity bounds.headBytesMax bounds.pageBytesMax
+    """.split()
+
 
 class Feed:
     """One array definition of a store."""
@@ -39,8 +48,7 @@ class Feed:
             raise SystemExit(f"there is no definition '{name}'")
         self.name = name
         self.definition = found["entry"]  # bounds may change: an application should read it again sometimes
-        if self.definition["layout"] != "outlier" or "order" in self.definition:
-            raise SystemExit(f"'{name}' is laid out in a way that this recipe does not know")
+        check_known(name, self.definition)
         self.heads = database[self.definition["collection"]]
         self.pages = database[self.definition["pageCollection"]]
         self.keeps_newest = self.definition["keep"] == "newest"
@@ -49,8 +57,9 @@ class Feed:
 
     def _head(self):
         """Collection, array, bookkeeping and count of a head. A head may have several arrays."""
-        array = self.definition["array"]
-        return self.heads, array, f"spill.{array}", self.definition["countField"]
+        array = self.definition["array"]  # may be a path, such as stats.events
+        bookkeeping = f"spill.{array.replace('.', '$')}"
+        return self.heads, array, bookkeeping, self.definition["countField"]
 
     def _page(self):
         return self.pages, self.definition["pageArray"], "spill", self.definition["pageCount"]
@@ -65,7 +74,7 @@ class Feed:
     def _read_document(self, place, match, before=NO_NUMBER, limit=0):
         """The state of the document that `match` finds, and its newest elements below `before`."""
         collection, array, spill, _ = place
-        live = {"$size": {"$ifNull": [f"${array}", []]}}
+        live = {"$cond": [has_types(array), {"$size": {"$ifNull": [f"${array}", []]}}, -1]}
         gone = {"$ifNull": [f"${spill}.gone", []]}
         below = {"$size": {"$filter": {"input": gone, "cond": {"$lt": ["$$this", before]}}}}
         end = {"$subtract": [{"$subtract": [Int64(before), f"${spill}.first"]}, below]}
@@ -78,7 +87,14 @@ class Feed:
             *match,
             {"$project": {"spill": f"${spill}", "live": live, "start": start, "run": run}},
         ]))
-        if not found or "epoch" not in found[0].get("spill", {}):
+        if not found:
+            return None
+        what, managed = f"{collection.name}: '{array}'", "epoch" in found[0].get("spill", {})
+        if found[0]["live"] < 0:
+            raise RuntimeError(f"{what} is not an array, or a field around it is not a document")
+        if found[0]["live"] > 0 and not managed:
+            raise RuntimeError(f"{what} is unmanaged; adopt it with `spillway migrate`")
+        if not managed:
             return None
         state = found[0]["spill"]
         state.setdefault("gone", [])
@@ -203,6 +219,26 @@ class Feed:
              "-", "--quiet", "--op", f"{operation['id']}@{operation['base']}"],
             input=extended(element) + "\n", stdout=subprocess.PIPE, text=True, check=True)
         return int(run.stdout)
+
+
+def check_known(name, definition):
+    """Refuse a definition that has a field, or a value, that this recipe does not know."""
+    unknown = [f"{field} '{definition.get(field)}'" for field, values in KNOWN_VALUES.items()
+               if definition.get(field) not in values]
+    fields = [*definition, *(f"bounds.{field}" for field in definition["bounds"])]
+    unknown += [f"field '{field}'" for field in fields if field not in KNOWN_FIELDS]
+    if unknown:
+        raise SystemExit(f"definition '{name}': this recipe does not know its {unknown[0]}; use the "
+                         "library or the program")
+
+
+def has_types(array):
+    """An expression: the array, and each document around it, is missing or has its type."""
+    parts = array.split(".")
+    paths = [".".join(parts[:length]) for length in range(1, len(parts) + 1)]
+    return {"$and": [{"$in": [{"$type": f"${path}"},
+                              ["missing", "array" if path == array else "object"]]}
+                     for path in paths]}
 
 
 def number(state, start, run):

@@ -19,6 +19,15 @@ NO_NUMBER = (2**63) - 1 # above every sequence number
 OP_BYTES = 112          # the maximum size of a stored operation id
 MARGIN_BYTES = 512      # fields of `spill` that may be added, and longer numbers
 
+# The values and the fields of definitions that this recipe knows. Another field may be a rule that an append
+# of the recipe would break, so check_known refuses the definition.
+KNOWN_VALUES = { 'layout' => %w[outlier], 'keep' => %w[newest oldest] }.freeze
+KNOWN_FIELDS = %w[
+  name collection array countField overflowField pagesField pageCollection pageOwner pageNumber
+  pageArray pageCount idField timeField layout keep opWindow keepElements keepSeconds largest bounds
+  bounds.threshold bounds.pageCapacity bounds.headBytesMax bounds.pageBytesMax
+].freeze
+
 # Where an array and its bookkeeping are in the documents of a collection.
 Place = Struct.new(:collection, :array, :spill, :count)
 
@@ -33,14 +42,12 @@ class Feed
 
     @name = name
     @definition = found['entry'] # bounds may change: an application should read it again sometimes
-    if @definition['layout'] != 'outlier' || @definition.key?('order')
-      raise "'#{name}' is laid out in a way that this recipe does not know"
-    end
-
+    check_known(name, @definition)
     @keeps_newest = @definition['keep'] == 'newest'
-    # A head may have several arrays.
+    # A head may have several arrays. An array may be a path, such as stats.events.
     array = @definition['array']
-    @heads = Place.new(database[@definition['collection']], array, "spill.#{array}", @definition['countField'])
+    spill = "spill.#{array.tr('.', '$')}"
+    @heads = Place.new(database[@definition['collection']], array, spill, @definition['countField'])
     @pages = Place.new(database[@definition['pageCollection']], @definition['pageArray'], 'spill',
                        @definition['pageCount'])
   end
@@ -106,6 +113,7 @@ class Feed
   # The state of the document that `match` finds, and its newest elements below `before`.
   def read_document(place, match, before, limit)
     live = { '$size' => { '$ifNull' => ["$#{place.array}", []] } }
+    live = { '$cond' => [types_of(place.array), live, -1] }
     gone = { '$ifNull' => ["$#{place.spill}.gone", []] }
     below = { '$size' => { '$filter' => { 'input' => gone, 'cond' => { '$lt' => ['$$this', before] } } } }
     stop = { '$subtract' => [{ '$subtract' => [before, "$#{place.spill}.first"] }, below] }
@@ -117,8 +125,15 @@ class Feed
     found = place.collection.aggregate(
       [*match, { '$project' => { 'spill' => "$#{place.spill}", 'live' => live, 'start' => start, 'run' => run } }]
     ).first
-    state = found && found['spill']
-    return nil unless state && state.key?('epoch')
+    return nil unless found
+
+    what = "#{place.collection.name}: '#{place.array}'"
+    raise "#{what} is not an array, or a field around it is not a document" if found['live'].negative?
+
+    state = found['spill']
+    managed = state && state.key?('epoch')
+    raise "#{what} is unmanaged; adopt it with `spillway migrate`" if !managed && found['live'].positive?
+    return nil unless managed
 
     state['gone'] = (state['gone'] || []).sort
     state['end'] = state['first'] + found['live'] + state['gone'].length
@@ -212,6 +227,27 @@ class Feed
 
     Integer(printed)
   end
+end
+
+# Refuse a definition that has a field, or a value, that this recipe does not know.
+def check_known(name, definition)
+  unknown = KNOWN_VALUES.reject { |field, values| values.include?(definition[field]) }
+                        .map { |field, _| "#{field} '#{definition[field]}'" }
+  fields = definition.keys + definition['bounds'].keys.map { |field| "bounds.#{field}" }
+  unknown += (fields - KNOWN_FIELDS).map { |field| "field '#{field}'" }
+  return if unknown.empty?
+
+  raise "definition '#{name}': this recipe does not know its #{unknown.first}; use the library or the program"
+end
+
+# An expression: the array, and each document around it, is missing or has its type.
+def types_of(array)
+  parts = array.split('.')
+  all = (1..parts.length).map do |length|
+    type = length == parts.length ? 'array' : 'object'
+    { '$in' => [{ '$type' => "$#{parts.first(length).join('.')}" }, ['missing', type]] }
+  end
+  { '$and' => all }
 end
 
 # The size of an array entry: its value, a type, and an index of up to seven digits.
