@@ -12,9 +12,9 @@ for set in pypa_advisories/advisories gitter_chat/events eol_releases/products_a
     [ -r "$data/$set.ndjson.gz" ] || skip "SPILLWAY_DATA has no $set.ndjson.gz"
 done
 here=${SPILLWAY_SOURCE:?}/tests/cli
-kills=${SPILLWAY_KILLS:-3}
-each=1 span=300 # use every Nth record; kill after 20 to 20 + SPAN milliseconds
-[ -n "${SPILLWAY_LONG:-}" ] || each=40 span=60
+each=1 span=300 kills=3 # use every Nth record; kill after 20 to 20 + SPAN milliseconds
+[ -n "${SPILLWAY_LONG:-}" ] || each=40 span=60 kills=1
+kills=${SPILLWAY_KILLS:-$kills}
 if on_server; then each=$((each * 10)) span=300; fi
 seed_random
 # records FILE NAME: write every Nth record of a data set to NAME.ndjson.
