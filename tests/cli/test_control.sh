@@ -97,7 +97,7 @@ expect 0 plan-set plan.json users.events --order oldest-first --threshold 60 --p
 job_ended() { ! kill -0 "$job" 2>/dev/null; }
 in_job_err() { grep -qF -- "$1" job.err; }
 # owners N: the log has N owners.
-owners() { [ "$(grep -c '"owner":' job.log)" -ge "$1" ]; }
+owners() { [ "$(grep -c '"owner" : ' job.log)" -ge "$1" ]; }
 
 # begin ARGUMENT...: run a job with a control socket in the background.
 begin() {
