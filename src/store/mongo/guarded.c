@@ -216,8 +216,9 @@ static spill_code_t drop_strays(spill_mongo_step_t *step, spill_error_t *error)
     spill_mongo_select(&step->document, &filter);
     spill_mongo_append_same_numbers(&step->document, before, &filter);
     spill_mongo_rewrite(&step->document, before, &step->after, &nothing, NULL, &pipeline);
-    return spill_mongo_modify(step->store, step->document.collection, &filter, &pipeline, NULL,
-                              NULL, &done, error);
+    spill_code_t code = spill_mongo_modify(step->store, step->document.collection, &filter,
+                                           &pipeline, NULL, NULL, &done, error);
+    return code == SPILL_UNKNOWN ? SPILL_OK : code; /* the next READ shows what became of it */
 }
 
 /* Has anything changed since the try before? An append that failed then is refused for good. */
