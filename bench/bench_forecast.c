@@ -13,7 +13,7 @@
  * the machine.
  */
 #include "measure.h"
-#include "tools/import_records.h"
+#include "tools/import/import_records.h"
 #include "tools/scan/forecast.h"
 #include "util/buffer.h"
 

@@ -8,7 +8,7 @@
  */
 #include "measure.h"
 
-#include "tools/import.h"
+#include "tools/import/import.h"
 
 #include <spillway/store.h>
 

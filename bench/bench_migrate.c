@@ -20,9 +20,9 @@
 
 #include "core/array.h"
 #include "store/store.h"
-#include "tools/migrate.h"
-#include "tools/planned.h"
-#include "tools/staged.h"
+#include "tools/migrate/migrate.h"
+#include "tools/migrate/planned.h"
+#include "tools/migrate/staged.h"
 #include "tools/throttle.h"
 
 #include <spillway/spillway.h>

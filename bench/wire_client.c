@@ -2,7 +2,7 @@
 
 #include "measure.h"
 
-#include "gateway/wire.h"
+#include "gateway/relay/wire.h"
 
 #include <arpa/inet.h>
 #include <netinet/tcp.h>

@@ -5,10 +5,10 @@
  */
 #include "fuzz.h"
 
-#include "gateway/classify.h"
-#include "gateway/mention.h"
-#include "gateway/pipeline.h"
-#include "gateway/statement.h"
+#include "gateway/relay/classify.h"
+#include "gateway/translate/mention.h"
+#include "gateway/translate/pipeline.h"
+#include "gateway/translate/statement.h"
 
 #include <spillway/definition.h>
 

@@ -4,9 +4,9 @@
  */
 #include "fuzz.h"
 
-#include "gateway/asked.h"
-#include "gateway/mention.h"
-#include "gateway/statement.h"
+#include "gateway/translate/asked.h"
+#include "gateway/translate/mention.h"
+#include "gateway/translate/statement.h"
 
 #include <bson/bson.h>
 #include <string.h>

@@ -3,10 +3,10 @@
  * bytes. A message that is read must be the same after it was written and read again.
  */
 #include "fuzz.h"
-#include "gateway/authentication.h"
-#include "gateway/client_command.h"
-#include "gateway/command_peek.h"
-#include "gateway/hello.h"
+#include "gateway/relay/authentication.h"
+#include "gateway/relay/client_command.h"
+#include "gateway/relay/command_peek.h"
+#include "gateway/relay/hello.h"
 
 #include <string.h>
 

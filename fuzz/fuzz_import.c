@@ -6,8 +6,8 @@
 #include "bson/key.h"
 #include "bson/value.h"
 #include "fuzz.h"
-#include "tools/import_elements.h"
-#include "tools/import_records.h"
+#include "tools/import/import_elements.h"
+#include "tools/import/import_records.h"
 
 static const spill_format_t FORMATS[] = {SPILL_FORMAT_CSV, SPILL_FORMAT_NDJSON, SPILL_FORMAT_JSON,
                                          SPILL_FORMAT_BSON};

@@ -4,7 +4,7 @@
  */
 #include "definition/schema.h"
 #include "fuzz.h"
-#include "tools/planned.h"
+#include "tools/migrate/planned.h"
 
 #include <string.h>
 

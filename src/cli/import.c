@@ -1,5 +1,5 @@
 /* import: append the records of a file as elements. */
-#include "tools/import.h"
+#include "tools/import/import.h"
 
 #include "cli/cli.h"
 #include "cli/process.h"

@@ -1,10 +1,10 @@
 /* migrate: reshape arrays of other programs as a plan says, while these programs run. */
-#include "tools/migrate.h"
+#include "tools/migrate/migrate.h"
 #include "cli/operate.h"
 #include "core/array.h"
 #include "store/raw_reader.h"
 #include "store/store.h"
-#include "tools/planned.h"
+#include "tools/migrate/planned.h"
 #include "util/error.h"
 #include "util/text.h"
 

@@ -6,7 +6,7 @@
 #include "service/service_manager.h"
 #include "store/raw_reader.h"
 #include "store/store.h"
-#include "tools/staged.h"
+#include "tools/migrate/staged.h"
 #include "util/clock.h"
 #include "util/error.h"
 #include "util/text.h"

@@ -12,10 +12,10 @@
 #include "cli/skipped_owners.h"
 #include "service/job_metrics.h"
 #include "store/replication.h"
-#include "tools/migrate.h"
+#include "tools/migrate/migrate.h"
 #include "tools/parallel.h"
-#include "tools/planned.h"
-#include "tools/staged.h"
+#include "tools/migrate/planned.h"
+#include "tools/migrate/staged.h"
 #include "tools/throttle.h"
 
 typedef struct spill_cli_operate_given {

@@ -1,4 +1,4 @@
-/* Adopt the unmanaged array of one owner. `migrate` adopts those of all owners (tools/migrate.h).
+/* Adopt the unmanaged array of one owner. `migrate` adopts those of all owners (tools/migrate/migrate.h).
  */
 #include "core/array.h"
 #include "definition/schema.h"

@@ -1,6 +1,6 @@
 #include "gateway/activity.h"
 
-#include "gateway/classify.h"
+#include "gateway/relay/classify.h"
 #include "gateway/gateway_log.h"
 #include "util/buffer.h"
 #include "util/clock.h"

@@ -3,8 +3,8 @@
 
 #include "gateway/gateway_log.h"
 #include "gateway/gateway_state.h"
-#include "gateway/listen_address.h"
-#include "gateway/serving.h"
+#include "gateway/relay/listen_address.h"
+#include "gateway/relay/serving.h"
 #include "gateway/status_page.h"
 #include "service/http_server.h"
 #include "service/service_manager.h"

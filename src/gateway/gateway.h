@@ -2,8 +2,8 @@
 #ifndef SPILL_GATEWAY_GATEWAY_H
 #define SPILL_GATEWAY_GATEWAY_H
 
-#include "gateway/hello.h"
-#include "gateway/tls.h"
+#include "gateway/relay/hello.h"
+#include "gateway/relay/tls.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* serve --check: what would be served, and whether the gateway's user has the rights for it. */
 #include "gateway/gateway.h"
 
-#include "gateway/served.h"
+#include "gateway/translate/served.h"
 #include "util/error.h"
 
 #include <inttypes.h>

@@ -3,11 +3,11 @@
 #define SPILL_GATEWAY_STATE_H
 
 #include "gateway/gateway.h"
-#include "gateway/limits.h"
+#include "gateway/relay/limits.h"
 #include "gateway/metrics.h"
-#include "gateway/retries.h"
-#include "gateway/served.h"
-#include "gateway/workers.h"
+#include "gateway/translate/retries.h"
+#include "gateway/translate/served.h"
+#include "gateway/translate/workers.h"
 
 #include <pthread.h>
 

@@ -1,8 +1,8 @@
 #include "gateway/slow.h"
 
-#include "gateway/classify.h"
+#include "gateway/relay/classify.h"
 #include "gateway/gateway_log.h"
-#include "gateway/translate.h"
+#include "gateway/translate/translate.h"
 
 #include <stdio.h>
 

@@ -6,7 +6,7 @@
 #define SPILL_SERVICE_JOB_METRICS_H
 
 #include "service/http_server.h"
-#include "tools/migrate.h"
+#include "tools/migrate/migrate.h"
 
 #include <spillway/definition.h>
 #include <spillway/error.h>

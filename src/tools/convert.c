@@ -6,7 +6,7 @@
 #include "definition/schema.h"
 #include "layout/outlier.h"
 #include "store/job.h"
-#include "tools/import_chunk.h"
+#include "tools/import/import_chunk.h"
 #include "util/error.h"
 
 #include <inttypes.h>

@@ -4,8 +4,8 @@
 #include "core/array.h"
 #include "definition/schema.h"
 #include "store/raw_admin.h"
-#include "tools/import_chunk.h"
-#include "tools/migrate_place.h"
+#include "tools/import/import_chunk.h"
+#include "tools/migrate/migrate_place.h"
 #include "util/error.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "bson/record.h"
 #include "store/job.h"
 #include "store/listing.h"
-#include "tools/import_given.h"
+#include "tools/import/import_given.h"
 #include "util/error.h"
 #include "util/text.h"
 

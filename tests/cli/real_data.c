@@ -1,6 +1,6 @@
 #include "cli/real_data.h"
 
-#include "tools/import.h"
+#include "tools/import/import.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 
 #include "core/array.h"
 #include "support/fault_store.h"
-#include "tools/migrate.h"
-#include "tools/staged.h"
+#include "tools/migrate/migrate.h"
+#include "tools/migrate/staged.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

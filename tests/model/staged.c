@@ -6,8 +6,8 @@
 #include "definition/schema.h"
 #include "support/definition.h"
 #include "tools/definition_jobs.h"
-#include "tools/import_chunk.h"
-#include "tools/staged.h"
+#include "tools/import/import_chunk.h"
+#include "tools/migrate/staged.h"
 
 #include <spillway/bucket.h>
 #include <spillway/verify.h>

@@ -5,7 +5,7 @@
  */
 #include "support/fault_store.h"
 #include "support/model_store.h"
-#include "tools/import.h"
+#include "tools/import/import.h"
 
 #include <spillway/spillway.h>
 

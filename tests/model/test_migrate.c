@@ -11,7 +11,7 @@
 #include "support/embedded.h"
 #include "support/fault_store.h"
 #include "support/model_store.h"
-#include "tools/migrate.h"
+#include "tools/migrate/migrate.h"
 
 #include "bson/key.h"
 #include "core/array.h"

@@ -5,7 +5,7 @@
  */
 #include "support/definition.h"
 #include "support/fault_store.h"
-#include "tools/migrate.h"
+#include "tools/migrate/migrate.h"
 
 #include "core/array.h"
 #include "support/model_store.h"

@@ -8,7 +8,7 @@
 #include "support/effort.h"
 #include "support/fault_store.h"
 #include "support/server.h"
-#include "tools/migrate.h"
+#include "tools/migrate/migrate.h"
 
 #include <spillway/verify.h>
 

@@ -7,7 +7,7 @@
 #include "support/definition.h"
 #include "support/model_store.h"
 #include "tools/definition_jobs.h"
-#include "tools/staged.h"
+#include "tools/migrate/staged.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

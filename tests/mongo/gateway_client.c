@@ -1,6 +1,6 @@
 #include "mongo/gateway_client.h"
 
-#include "gateway/first_step.h"
+#include "gateway/translate/first_step.h"
 #include "support/document.h"
 #include "support/server.h"
 

@@ -2,7 +2,7 @@
 #ifndef SPILL_TESTS_GATEWAY_CLIENT_H
 #define SPILL_TESTS_GATEWAY_CLIENT_H
 
-#include "gateway/translate.h"
+#include "gateway/translate/translate.h"
 
 #include <spillway/definition.h>
 

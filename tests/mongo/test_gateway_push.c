@@ -1,6 +1,6 @@
 /*
  * Pushes to managed arrays that have room: one update on the client's connection
- * (gateway/first_step.c), or the library's append. Both store each element once.
+ * (gateway/translate/first_step.c), or the library's append. Both store each element once.
  */
 #include "mongo/gateway_client.h"
 

@@ -1,5 +1,5 @@
 /* The two threads of an import, the parser and the writer, on the embedded store in memory. */
-#include "tools/import.h"
+#include "tools/import/import.h"
 
 #include <spillway/spillway.h>
 

@@ -1,7 +1,7 @@
 /* Several threads migrate, undo, and copy to another layout, each on one owner at a time. */
 #include "support/embedded.h"
-#include "tools/migrate.h"
-#include "tools/staged.h"
+#include "tools/migrate/migrate.h"
+#include "tools/migrate/staged.h"
 
 #include <pthread.h>
 #include <setjmp.h>

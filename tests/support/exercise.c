@@ -5,7 +5,7 @@
 #include "definition/schema.h"
 #include "store/embedded/embedded.h"
 #include "tools/definition_jobs.h"
-#include "tools/import_chunk.h"
+#include "tools/import/import_chunk.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Collections with their own collation are refused. */
-#include "tools/migrate.h"
+#include "tools/migrate/migrate.h"
 
 #include "support/memory_admin.h"
 

@@ -1,5 +1,5 @@
 /* The user of a connection, from the authentication that passes through the gateway. */
-#include "gateway/authentication.h"
+#include "gateway/relay/authentication.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

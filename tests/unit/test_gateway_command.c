@@ -1,6 +1,6 @@
 /* The fields of a command, from a whole message and from a part of one. */
-#include "gateway/client_command.h"
-#include "gateway/command_peek.h"
+#include "gateway/relay/client_command.h"
+#include "gateway/relay/command_peek.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

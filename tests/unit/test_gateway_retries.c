@@ -1,6 +1,6 @@
 /* Which numbered writes are carried out, and what repeated ones are answered. */
-#include "gateway/managed_owners.h"
-#include "gateway/retries.h"
+#include "gateway/translate/managed_owners.h"
+#include "gateway/translate/retries.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

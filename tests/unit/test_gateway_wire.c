@@ -1,5 +1,5 @@
 /* Messages of the wire protocol: what is written is read, and malformed messages are refused. */
-#include "gateway/wire.h"
+#include "gateway/relay/wire.h"
 
 #include <limits.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* Bases of operations that the parsing thread reads ahead. */
 #include "support/document.h"
 #include "support/embedded.h"
-#include "tools/import_chunk.h"
+#include "tools/import/import_chunk.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Documents become elements: each row has a document, the options, and the items or the error. */
-#include "tools/import_elements.h"
+#include "tools/import/import_elements.h"
 
 #include "bson/value.h"
 

@@ -1,5 +1,5 @@
 /* The bytes of an input: skipping them, in stdin that begins inside a file and at a file's end. */
-#include "tools/import_records.h"
+#include "tools/import/import_records.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

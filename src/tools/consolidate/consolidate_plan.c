@@ -3,7 +3,7 @@
 
 #include "bson/key.h"
 #include "bson/value.h"
-#include "tools/planned.h"
+#include "tools/migrate/planned.h"
 #include "util/error.h"
 
 #include <string.h>

@@ -7,7 +7,7 @@
 #define SPILL_TOOLS_SCAN_DOCUMENT_SOURCE_H
 
 #include "store/raw_reader.h"
-#include "tools/import_records.h"
+#include "tools/import/import_records.h"
 #include "util/buffer.h"
 
 #include <stdbool.h>

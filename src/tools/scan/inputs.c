@@ -1,7 +1,7 @@
 /* Find the inputs of a source on disk: one file, or the files of a dump. */
 #include "tools/scan/document_source.h"
 
-#include "tools/import_records.h"
+#include "tools/import/import_records.h"
 #include "util/error.h"
 
 #include <bson/bson.h>

@@ -9,7 +9,7 @@
 #ifndef SPILL_TOOLS_SCAN_PLAN_H
 #define SPILL_TOOLS_SCAN_PLAN_H
 
-#include "tools/planned.h"
+#include "tools/migrate/planned.h"
 #include "tools/scan/scan.h"
 
 /* Sentences; the list owns the texts. */

@@ -4,7 +4,7 @@
 #include "bson/field_path.h"
 #include "bson/value.h"
 #include "definition/schema.h"
-#include "tools/planned.h"
+#include "tools/migrate/planned.h"
 #include "tools/scan/plan.h"
 #include "util/error.h"
 #include "util/file.h"

@@ -1,7 +1,7 @@
 /* Scan a source: inputs, workers, and the documents between them. */
 #include "tools/scan/scan.h"
 
-#include "tools/import_records.h"
+#include "tools/import/import_records.h"
 #include "tools/scan/document_source.h"
 #include "tools/scan/paths.h"
 #include "util/clock.h"

@@ -1,0 +1,100 @@
+/* The fields of a command's body that decide what the gateway does with it. */
+#include "gateway/relay/client_command.h"
+
+#include <string.h>
+
+static spill_code_t fail_malformed(spill_error_t *error)
+{
+    return spill_fail(error, SPILL_PARSE, "the command's body is not BSON");
+}
+
+/* Check that the fields are well-formed and not too deep. It calls itself at most `depth` times. */
+static spill_code_t check_depth(bson_iter_t *fields, int depth, spill_error_t *error)
+{
+    if (depth == 0)
+        return spill_fail(error, SPILL_PARSE, "the command's body is deeper than %d",
+                          SPILL_COMMAND_DEPTH_MAX);
+    while (bson_iter_next(fields)) {
+        bson_iter_t inner;
+        if (!BSON_ITER_HOLDS_DOCUMENT(fields) && !BSON_ITER_HOLDS_ARRAY(fields))
+            continue;
+        if (!bson_iter_recurse(fields, &inner))
+            return fail_malformed(error);
+        SPILL_TRY(check_depth(&inner, depth - 1, error));
+    }
+    return fields->err_off == 0 ? SPILL_OK : fail_malformed(error);
+}
+
+/* Point to the 16 bytes of lsid.id, or return NULL. */
+static const uint8_t *session_of(const bson_iter_t *lsid)
+{
+    enum { SESSION_BYTES = 16 };
+    bson_iter_t inner;
+    bson_subtype_t subtype;
+    uint32_t size;
+    const uint8_t *bytes;
+    if (!BSON_ITER_HOLDS_DOCUMENT(lsid) || !bson_iter_recurse(lsid, &inner) ||
+        !bson_iter_find(&inner, "id") || !BSON_ITER_HOLDS_BINARY(&inner))
+        return NULL;
+    bson_iter_binary(&inner, &subtype, &size, &bytes);
+    return size == SESSION_BYTES ? bytes : NULL;
+}
+
+static int64_t number_of(const bson_iter_t *iter, int64_t otherwise)
+{
+    return BSON_ITER_HOLDS_INT32(iter) || BSON_ITER_HOLDS_INT64(iter) ||
+                   BSON_ITER_HOLDS_DOUBLE(iter)
+               ? bson_iter_as_int64(iter)
+               : otherwise;
+}
+
+static const char *text_of(const bson_iter_t *iter)
+{
+    return BSON_ITER_HOLDS_UTF8(iter) ? bson_iter_utf8(iter, NULL) : NULL;
+}
+
+static void read_field(const bson_iter_t *iter, spill_client_command_t *command)
+{
+    const char *key = bson_iter_key(iter);
+    if (strcmp(key, "$db") == 0)
+        command->database = text_of(iter);
+    else if (strcmp(key, "lsid") == 0)
+        command->session = session_of(iter);
+    else if (strcmp(key, "txnNumber") == 0)
+        command->txn_number = number_of(iter, -1);
+    else if (strcmp(key, "autocommit") == 0)
+        command->in_transaction = BSON_ITER_HOLDS_BOOL(iter) && !bson_iter_bool(iter);
+    else if (strcmp(key, "startTransaction") == 0)
+        command->starts_transaction = BSON_ITER_HOLDS_BOOL(iter) && bson_iter_bool(iter);
+    else if (strcmp(key, "maxTimeMS") == 0)
+        command->max_time_ms = number_of(iter, 0);
+}
+
+spill_code_t spill_client_command_check(const bson_t *body, spill_error_t *error)
+{
+    bson_iter_t iter;
+    if (!bson_iter_init(&iter, body))
+        return fail_malformed(error);
+    return check_depth(&iter, SPILL_COMMAND_DEPTH_MAX, error);
+}
+
+spill_code_t spill_client_command_read(const spill_wire_message_t *message,
+                                       spill_client_command_t *command, spill_error_t *error)
+{
+    bson_iter_t iter;
+    *command =
+        (spill_client_command_t){.message = message,
+                                 .txn_number = -1,
+                                 .unanswered = (message->flags & SPILL_WIRE_MORE_TO_COME) != 0};
+    SPILL_TRY(spill_client_command_check(&message->body, error));
+    if (!bson_iter_init(&iter, &message->body) || !bson_iter_next(&iter))
+        return spill_fail(error, SPILL_PARSE, "the command's body is empty");
+    command->name = bson_iter_key(&iter);
+    command->collection = text_of(&iter);
+    do
+        read_field(&iter, command);
+    while (bson_iter_next(&iter));
+    if (!command->database)
+        return spill_fail(error, SPILL_PARSE, "the command's body has no text $db");
+    return SPILL_OK;
+}

@@ -1,0 +1,495 @@
+/* A statement for one document: see change.h. */
+#include "gateway/translate/change.h"
+
+#include "gateway/translate/mention.h"
+#include "util/error.h"
+
+#include <string.h>
+#include <time.h>
+
+enum { TRIES = 20 };
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+typedef struct used {
+    uint64_t owner; /* hash of its type and bytes */
+    int32_t count;
+} used_t;
+
+static uint64_t hash_of(const spill_value_t *owner)
+{
+    return spill_hash(owner->data, owner->size_bytes) ^ owner->type;
+}
+
+int32_t spill_numbers_take(spill_statement_numbers_t *numbers, const spill_value_t *owner,
+                           int64_t count)
+{
+    uint64_t key = hash_of(owner);
+    size_t length = numbers->owners.size / sizeof(used_t);
+    used_t used = {.owner = key};
+    size_t at = 0;
+    for (; at < length; at++) {
+        memcpy(&used, numbers->owners.data + at * sizeof used, sizeof used);
+        if (used.owner == key)
+            break;
+        used = (used_t){.owner = key};
+    }
+    int32_t first = used.count;
+    used.count += count > 0 ? (int32_t)count : 1;
+    if (at == length)
+        spill_buffer_append(&numbers->owners, &used, sizeof used);
+    else
+        memcpy(numbers->owners.data + at * sizeof used, &used, sizeof used);
+    return first;
+}
+
+void spill_numbers_release(spill_statement_numbers_t *numbers)
+{
+    spill_buffer_release(&numbers->owners);
+}
+
+/* ---- changes --------------------------------------------------------------------------------- */
+
+void spill_change_init(spill_change_t *change, spill_translation_t *translation,
+                       const spill_statement_t *statement, spill_statement_numbers_t *numbers)
+{
+    bson_iter_t id;
+    *change = (spill_change_t){
+        .translation = translation, .statement = statement, .numbers = numbers, .number = -1};
+    bson_init(&change->upserted);
+    bson_init(&change->owner);
+    if (spill_filter_find_id(&statement->q, &id)) {
+        spill_value_t owner = spill_value_from_iter(&id);
+        change->number = spill_numbers_take(numbers, &owner, statement->count);
+    }
+}
+
+void spill_change_release(spill_change_t *change)
+{
+    bson_destroy(&change->upserted);
+    bson_destroy(&change->owner);
+}
+
+bool spill_change_refuse(spill_translation_t *translation, const spill_statement_t *statement)
+{
+    static const char reason[] =
+        "append with $push, and change other fields; other operators work on arrays that have no "
+        "pages";
+    if (statement->kind == SPILL_STATEMENT_ARRAY && statement->touches_other_field)
+        return spill_translation_refuse(translation, statement->field, statement->operation,
+                                        "Spillway maintains the definition's fields other than "
+                                        "the array: leave them out of the update");
+    if (statement->kind == SPILL_STATEMENT_ARRAY)
+        return spill_translation_refuse(translation, statement->field, statement->operation,
+                                        statement->reason != NULL ? statement->reason : reason);
+    return spill_translation_refuse(translation, translation->array, "a filter",
+                                    "the server does not search the pages: give the _id alone, or "
+                                    "conditions on other fields");
+}
+
+bool spill_change_check_served(spill_translation_t *translation, const spill_statement_t *statement)
+{
+    if (statement->kind == SPILL_STATEMENT_SPILL)
+        return spill_translation_refuse_spill(translation, translation->command->name);
+    const spill_served_collection_t *at = translation->at;
+    if (at->array != NULL)
+        return true;
+    if (statement->kind != SPILL_STATEMENT_OTHER)
+        return spill_translation_refuse(translation, statement->field, statement->operation,
+                                        at->reason);
+    for (size_t i = 0; at->parts[i] != NULL; i++)
+        if (spill_mentions_in_filter(&statement->q, at->parts[i]) != 0)
+            return spill_translation_refuse(translation, at->parts[i], "a filter", at->reason);
+    return true;
+}
+
+/* ---- appends by the library ------------------------------------------------------------------ */
+
+bool spill_change_may_append(spill_change_t *change)
+{
+    const spill_statement_t *statement = change->statement;
+    spill_translation_t *translation = change->translation;
+    if (statement->q_mentions != 0)
+        return spill_change_refuse(translation, statement);
+    if (statement->has_filters)
+        return spill_translation_refuse(translation, translation->array, "arrayFilters",
+                                        "send the $push and the other change separately");
+    if (statement->has_collation && !spill_filter_is_id(&statement->q))
+        return spill_translation_refuse(translation, translation->array, "collation",
+                                        "give the _id alone, without a collation");
+    return spill_translation_check_concern(translation) &&
+           spill_translation_require(translation, SPILL_RIGHT_UPDATE);
+}
+
+bool spill_change_session(spill_change_t *change, const spill_value_t *owner,
+                          spill_session_op_t *session)
+{
+    const spill_client_command_t *command = change->translation->command;
+    if (command->session == NULL || command->txn_number < 0)
+        return false;
+    *session = (spill_session_op_t){.txn = command->txn_number, .number = change->number};
+    if (change->number < 0) {
+        /* Another try for the owner is the same statement. */
+        if (change->taken_for != hash_of(owner))
+            change->taken = spill_numbers_take(change->numbers, owner, change->statement->count);
+        change->taken_for = hash_of(owner);
+        session->number = change->taken;
+    }
+    memcpy(session->session, command->session, sizeof session->session);
+    memcpy(session->user, change->translation->user, sizeof session->user);
+    return true;
+}
+
+/* Store an error of the library. *matched is false if the head does not match, and that is no
+ * error. */
+static bool judge(spill_change_t *change, spill_code_t code, const spill_error_t *error,
+                  bool *matched)
+{
+    *matched = code == SPILL_OK;
+    change->impossible = code == SPILL_INVALID || code == SPILL_REFUSED;
+    if (code == SPILL_OK || error->reason == SPILL_REASON_NO_MATCH ||
+        error->reason == SPILL_REASON_UNMANAGED)
+        return true;
+    return spill_translation_fail_library(change->translation, code, error);
+}
+
+static bool append(spill_change_t *change, const spill_value_t *owner, const bson_t *update,
+                   const bson_t *match, bool *matched)
+{
+    const spill_statement_t *statement = change->statement;
+    const spill_served_collection_t *at = change->translation->at;
+    spill_session_op_t session;
+    spill_error_t error = {0};
+    spill_append_options_t options;
+    spill_code_t code = SPILL_OK;
+    bool numbered = spill_change_session(change, owner, &session);
+    spill_append_options_init(&options);
+    options.update = update;
+    options.match = match;
+    options.session = numbered ? &session : NULL;
+    if (statement->count > 0) {
+        spill_value_t *elements =
+            spill_statement_elements(statement, at->definition->order == SPILL_ARRAY_NEWEST_FIRST);
+        code = spill_array_append(at->array, owner, elements, (size_t)statement->count, &options,
+                                  &change->result, &error);
+        change->repeated = change->result.repeated;
+        bson_free(elements);
+    } else if (update != NULL) {
+        spill_update_options_t changes;
+        spill_update_options_init(&changes);
+        changes.match = match;
+        changes.session = options.session;
+        code =
+            spill_array_update_with(at->array, owner, update, &changes, &change->repeated, &error);
+    }
+    return judge(change, code, &error, matched);
+}
+
+static int64_t now_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
+}
+
+/* The document {_id: ...} has a managed array. */
+static void note_managed(const spill_change_t *change, const bson_t *id)
+{
+    bson_iter_t iter;
+    const spill_translation_t *translation = change->translation;
+    if (!bson_iter_init_find(&iter, id, "_id"))
+        return;
+    spill_value_t owner = spill_value_from_iter(&iter);
+    spill_managed_note(spill_served_managed(translation->served), translation->at->collection,
+                       &owner, now_seconds());
+}
+
+bool spill_change_append(spill_change_t *change, const bson_t *id, bool *matched)
+{
+    bson_iter_t iter;
+    bson_t nothing = BSON_INITIALIZER, others = BSON_INITIALIZER;
+    const spill_statement_t *statement = change->statement;
+    bool any = spill_statement_others(statement, change->translation->array, &others);
+    const bson_t *match = spill_filter_is_id(&statement->q) ? &nothing : &statement->q;
+    bool done = spill_change_may_append(change) && bson_iter_init_find(&iter, id, "_id") &&
+                spill_translation_has_time(change->translation);
+    if (done) {
+        spill_value_t owner = spill_value_from_iter(&iter);
+        done = append(change, &owner, any ? &others : NULL, match, matched);
+        change->translation->written |= done && *matched;
+        if (done && *matched)
+            spill_activity_owner(change->translation->connection->activity,
+                                 change->translation->at->collection, &owner);
+    }
+    if (done && *matched) {
+        note_managed(change, id);
+        change->appended = true;
+        change->n++;
+        change->modified += any || statement->count > 0;
+        bson_reinit(&change->owner);
+        bson_concat(&change->owner, id);
+    }
+    bson_destroy(&nothing);
+    bson_destroy(&others);
+    return done;
+}
+
+static bool prepare(spill_change_t *change, const spill_look_t *look)
+{
+    return change->prepare == NULL || change->prepare(change, look);
+}
+
+/*
+ * Adopt a long plain array, and append to it. A change by another client is no error: the caller
+ * looks again.
+ */
+static bool adopt_and_append(spill_change_t *change, const spill_look_t *look)
+{
+    bool matched, adopted;
+    bson_iter_t iter;
+    spill_error_t error;
+    if (!spill_change_may_append(change) || !bson_iter_init_find(&iter, &look->id, "_id") ||
+        !spill_translation_has_time(change->translation))
+        return false;
+    spill_value_t owner = spill_value_from_iter(&iter);
+    spill_code_t code = spill_array_adopt(change->translation->at->array, &owner, &adopted, &error);
+    if (adopted)
+        spill_activity_adopted(change->translation->connection->activity);
+    if (code == SPILL_NOT_FOUND)
+        return true;
+    if (code != SPILL_OK)
+        return spill_translation_fail_library(change->translation, code, &error);
+    return prepare(change, look) && spill_change_append(change, &look->id, &matched);
+}
+
+/* ---- one statement --------------------------------------------------------------------------- */
+
+void spill_change_guard(const spill_change_t *change, bool cautious, bson_t *guards)
+{
+    if (cautious && change->statement->kind == SPILL_STATEMENT_PUSH)
+        spill_guard_short(change->translation,
+                          spill_change_longest(change) - change->statement->count, guards);
+    else if (change->statement->kind == SPILL_STATEMENT_OTHER)
+        spill_guard_no_pages(change->translation, guards);
+    else
+        spill_guard_plain(change->translation, guards);
+}
+
+/* Send the statement for a plain array. `cautious`: only if its array is short. */
+static bool attempt_plain(spill_change_t *change, bool cautious, bool upsert)
+{
+    bson_t guards = BSON_INITIALIZER;
+    spill_change_guard(change, cautious, &guards);
+    bool done = change->attempt(change, &guards, upsert, false);
+    bson_destroy(&guards);
+    return done;
+}
+
+static bool is_settled(const spill_change_t *change)
+{
+    return change->n > 0 || !bson_empty(&change->upserted);
+}
+
+/* No head matches q by itself. Elements in pages might: then the answer is not known. */
+static bool check_unmatched(spill_change_t *change)
+{
+    bool any;
+    if (change->statement->q_mentions == 0)
+        return true;
+    if (!spill_translation_find_pages(change->translation, &change->statement->q, &any))
+        return false;
+    return !any || spill_change_refuse(change->translation, change->statement);
+}
+
+bool spill_change_is_appended(const spill_change_t *change)
+{
+    const spill_statement_t *statement = change->statement;
+    return statement->kind == SPILL_STATEMENT_PUSH && statement->q_mentions == 0 &&
+           !statement->has_filters &&
+           (!statement->has_collation || spill_filter_is_id(&statement->q));
+}
+
+/* The document that q finds has a managed array. */
+static bool change_managed(spill_change_t *change, const spill_look_t *look)
+{
+    bool matched;
+    const spill_statement_t *statement = change->statement;
+    if (spill_change_is_appended(change))
+        return prepare(change, look) && spill_change_append(change, &look->id, &matched);
+    if (statement->kind == SPILL_STATEMENT_OTHER)
+        return look->pages == 0 /* the next attempt changes it */ ||
+               spill_change_refuse(change->translation, statement);
+    return spill_change_adopted(change, &look->id, &matched);
+}
+
+/* Change the document that was found, or find that it must be looked at again. */
+static bool change_found(spill_change_t *change, const spill_look_t *look, bool *cautious)
+{
+    const spill_statement_t *statement = change->statement;
+    if (look->managed)
+        return change_managed(change, look);
+    if (statement->kind == SPILL_STATEMENT_PUSH && look->length > 0 &&
+        look->length + statement->count > spill_change_longest(change))
+        return adopt_and_append(change, look);
+    *cautious = false;
+    return true;
+}
+
+/*
+ * Did the server perhaps refuse the push because the document would exceed 16 MB? Servers have
+ * several codes for that, so the document's size decides.
+ */
+static bool may_be_full(const spill_change_t *change)
+{
+    const spill_translation_t *translation = change->translation;
+    return change->statement->kind == SPILL_STATEMENT_PUSH && !translation->close &&
+           spill_translation_failure_code(translation) != SPILL_SERVER_DUPLICATE_KEY;
+}
+
+static bool is_full(const spill_change_t *change, const spill_look_t *look)
+{
+    return may_be_full(change) && !look->managed && look->length > 0 &&
+           look->bytes + (int64_t)change->statement->u.len > SPILL_DOCUMENT_BYTES_MAX;
+}
+
+/* Two gateways may insert the document at the same time; then the other one's is found next. */
+static bool insert(spill_change_t *change, bool *tried)
+{
+    if (*tried) /* by another unique index, or under other conditions of q */
+        return false;
+    *tried = true;
+    if (attempt_plain(change, true, true))
+        return true;
+    if (spill_translation_failure_code(change->translation) != SPILL_SERVER_DUPLICATE_KEY)
+        return false;
+    return true;
+}
+
+/*
+ * No document matches q now. Perhaps that is so because the driver repeats a statement that was
+ * made. The owner's entry of the session knows.
+ */
+static bool find_repeated(spill_change_t *change)
+{
+    bool done;
+    bson_iter_t id;
+    spill_look_t look;
+    spill_translation_t *translation = change->translation;
+    const spill_statement_t *statement = change->statement;
+    if (statement->kind == SPILL_STATEMENT_OTHER || translation->command->txn_number < 0 ||
+        spill_filter_is_id(&statement->q) || !spill_filter_find_id(&statement->q, &id))
+        return true;
+    bson_t filter = BSON_INITIALIZER;
+    bson_append_iter(&filter, "_id", -1, &id);
+    done = spill_look(translation, &filter, NULL, &look);
+    bool looked = done;
+    if (done && look.managed)
+        done = change_managed(change, &look);
+    if (looked)
+        spill_look_release(&look);
+    bson_destroy(&filter);
+    return done;
+}
+
+/* Nothing matches q. *again: a document was inserted meanwhile. */
+static bool change_none(spill_change_t *change, bool failed, bool *tried, bool *again)
+{
+    *again = false;
+    if (failed || !check_unmatched(change) || !find_repeated(change))
+        return false;
+    if (is_settled(change) || !change->statement->upsert)
+        return true;
+    *again = true;
+    return insert(change, tried);
+}
+
+/* Change the document that was found. `failed`: the last attempt failed with a stored failure. */
+static bool change_after(spill_change_t *change, const spill_look_t *look, bool failed,
+                         bool *cautious)
+{
+    spill_translation_t *translation = change->translation;
+    bool duplicate =
+        failed && spill_translation_failure_code(translation) == SPILL_SERVER_DUPLICATE_KEY;
+    bool full = failed && is_full(change, look);
+    if (failed && !duplicate && !full)
+        return false;
+    spill_translation_recover(translation);
+    return full ? adopt_and_append(change, look) : change_found(change, look, cautious);
+}
+
+/* Look at the document that q finds and change it. *again: another try is needed. */
+static bool look_and_change(spill_change_t *change, bool *cautious, bool *tried, bool *again)
+{
+    spill_look_t look;
+    bool failed = change->translation->failed;
+    *again = true;
+    if (!spill_look(change->translation, &change->statement->q, NULL, &look))
+        return false;
+    bool found = look.found, done = !found || change_after(change, &look, failed, cautious);
+    spill_look_release(&look);
+    if (!found)
+        return change_none(change, failed, tried, again);
+    return done &&
+           (is_settled(change) || attempt_plain(change, *cautious, false) || may_be_full(change));
+}
+
+bool spill_change_is_known_managed(const spill_change_t *change, const spill_value_t *owner)
+{
+    const spill_statement_t *statement = change->statement;
+    const spill_translation_t *translation = change->translation;
+    if (statement->kind != SPILL_STATEMENT_PUSH || statement->q_mentions != 0 ||
+        statement->has_filters || statement->has_collation || change->prepare != NULL)
+        return false;
+    int64_t known = spill_managed_since(spill_served_managed(translation->served),
+                                        translation->at->collection, owner, now_seconds());
+    return translation->command->txn_number < 0 ? known >= 0
+                                                : known >= SPILL_MANAGED_SETTLED_SECONDS;
+}
+
+/* Append to an owner that is known to be managed. It may have changed: then nothing happens. */
+static bool append_known(spill_change_t *change, const bson_iter_t *id)
+{
+    bool matched = false;
+    bson_t owner_id = BSON_INITIALIZER;
+    const spill_translation_t *translation = change->translation;
+    const spill_value_t owner = spill_value_from_iter(id);
+    if (!spill_change_is_known_managed(change, &owner))
+        return true;
+    bson_append_iter(&owner_id, "_id", -1, id);
+    bool done = spill_change_append(change, &owner_id, &matched);
+    if (!done && change->impossible && change->result.count == 0) {
+        /* Perhaps the array is none by now. That is an error only if the document matches q. */
+        spill_translation_recover(change->translation);
+        done = true;
+    }
+    if (!matched)
+        spill_managed_forget(spill_served_managed(translation->served), translation->at->collection,
+                             &owner);
+    bson_destroy(&owner_id);
+    return done;
+}
+
+bool spill_change_one(spill_change_t *change)
+{
+    bson_iter_t id;
+    spill_translation_t *translation = change->translation;
+    const spill_statement_t *statement = change->statement;
+    bool by_id = spill_filter_find_id(&statement->q, &id) && !statement->has_collation;
+    bool cautious = true, tried = false, again = true;
+    if (by_id && !append_known(change, &id))
+        return false;
+    if (is_settled(change))
+        return true;
+    /* Other statements on F may fail on an empty document, though there is one that is managed. */
+    bool inserts = statement->upsert && by_id && statement->kind == SPILL_STATEMENT_PUSH;
+    bool sent = inserts ? insert(change, &tried) : attempt_plain(change, true, false);
+    if (!sent && !may_be_full(change))
+        return false;
+    for (int tries = 0; tries < TRIES && again && !is_settled(change); tries++)
+        if (!look_and_change(change, &cautious, &tried, &again))
+            return false;
+    if (is_settled(change) || !again)
+        return true;
+    return spill_translation_fail(translation, SPILL_SERVER_WRITE_CONFLICT,
+                                  "spillway: the document changed at every try: try again");
+}

@@ -1,0 +1,308 @@
+#include "gateway/translate/pipeline.h"
+
+#include "gateway/translate/mention.h"
+#include "gateway/translate/translations.h"
+
+#include <string.h>
+
+enum { DEPTH_MAX = 200 };
+
+/* ---- collections that a pipeline names ------------------------------------------------------- */
+
+static const spill_served_collection_t *find_served(const spill_served_t *served, const char *name)
+{
+    return spill_served_find(served, spill_served_database(served), name);
+}
+
+static bool is_hidden(const spill_served_t *served, const char *name)
+{
+    return spill_served_hidden(served, spill_served_database(served), name);
+}
+
+/* Does the value have this text? */
+static bool has_text(const bson_iter_t *value, const char *text, int depth)
+{
+    bson_iter_t child;
+    bool found = false;
+    if (BSON_ITER_HOLDS_UTF8(value))
+        return strcmp(bson_iter_utf8(value, NULL), text) == 0;
+    if (!BSON_ITER_HOLDS_DOCUMENT(value) && !BSON_ITER_HOLDS_ARRAY(value))
+        return false;
+    if (depth > DEPTH_MAX || !bson_iter_recurse(value, &child))
+        return true;
+    while (!found && bson_iter_next(&child))
+        found = has_text(&child, text, depth + 1);
+    return found;
+}
+
+/* Does the value name a served or hidden collection, or a stage that watches changes? */
+static bool concerns(const spill_served_t *served, const bson_iter_t *value, int depth)
+{
+    bson_iter_t child;
+    bool found = false;
+    if (BSON_ITER_HOLDS_UTF8(value)) {
+        const char *text = bson_iter_utf8(value, NULL);
+        return find_served(served, text) != NULL || is_hidden(served, text);
+    }
+    if (!BSON_ITER_HOLDS_DOCUMENT(value) && !BSON_ITER_HOLDS_ARRAY(value))
+        return false;
+    if (depth > DEPTH_MAX || !bson_iter_recurse(value, &child))
+        return true;
+    while (!found && bson_iter_next(&child))
+        found = strcmp(bson_iter_key(&child), "$changeStream") == 0 ||
+                concerns(served, &child, depth + 1);
+    return found;
+}
+
+bool spill_pipeline_concerns(const spill_served_t *served, const bson_t *body)
+{
+    static const char *const names[] = {"pipeline", "out", "viewOn", NULL};
+    bson_iter_t iter;
+    if (spill_served_all(served)[0] == NULL)
+        return false;
+    for (size_t i = 0; names[i] != NULL; i++)
+        if (bson_iter_init_find(&iter, body, names[i]) && concerns(served, &iter, 0))
+            return true;
+    return false;
+}
+
+/* The collection of $out or $merge: "c", {coll: "c"}, {into: "c"} or {into: {coll: "c"}}. */
+static const char *find_target(const bson_iter_t *spec)
+{
+    bson_iter_t child;
+    if (BSON_ITER_HOLDS_UTF8(spec))
+        return bson_iter_utf8(spec, NULL);
+    if (!BSON_ITER_HOLDS_DOCUMENT(spec) || !bson_iter_recurse(spec, &child))
+        return "";
+    while (bson_iter_next(&child)) {
+        const char *key = bson_iter_key(&child);
+        if (strcmp(key, "into") == 0)
+            return find_target(&child);
+        if (strcmp(key, "coll") == 0 && BSON_ITER_HOLDS_UTF8(&child))
+            return bson_iter_utf8(&child, NULL);
+    }
+    return "";
+}
+
+/* ---- stages ---------------------------------------------------------------------------------- */
+
+typedef enum stage {
+    STAGE_KEEPS,    /* the documents stay */
+    STAGE_SETS,     /* $set */
+    STAGE_FILTERS,  /* $match */
+    STAGE_PROJECTS, /* $project */
+    STAGE_UNSETS,   /* $unset */
+    STAGE_REPLACES, /* other documents follow, made of what the stage names */
+    STAGE_JOINS,    /* adds what it reads in another collection */
+    STAGE_WRITES,
+    STAGE_REPORTS,
+    STAGE_WATCHES,
+    STAGE_OTHER /* not analyzed */
+} stage_t;
+
+static stage_t stage_of(const char *name)
+{
+    static const struct {
+        const char *name;
+        stage_t stage;
+    } stages[] = {{"$match", STAGE_FILTERS},
+                  {"$sort", STAGE_KEEPS},
+                  {"$limit", STAGE_KEEPS},
+                  {"$skip", STAGE_KEEPS},
+                  {"$sample", STAGE_KEEPS},
+                  {"$set", STAGE_SETS},
+                  {"$addFields", STAGE_SETS},
+                  {"$unwind", STAGE_KEEPS},
+                  {"$project", STAGE_PROJECTS},
+                  {"$unset", STAGE_UNSETS},
+                  {"$group", STAGE_REPLACES},
+                  {"$count", STAGE_REPLACES},
+                  {"$bucket", STAGE_REPLACES},
+                  {"$bucketAuto", STAGE_REPLACES},
+                  {"$sortByCount", STAGE_REPLACES},
+                  {"$replaceRoot", STAGE_REPLACES},
+                  {"$replaceWith", STAGE_REPLACES},
+                  {"$lookup", STAGE_JOINS},
+                  {"$graphLookup", STAGE_JOINS},
+                  {"$unionWith", STAGE_JOINS},
+                  {"$out", STAGE_WRITES},
+                  {"$merge", STAGE_WRITES},
+                  {"$indexStats", STAGE_REPORTS},
+                  {"$collStats", STAGE_REPORTS},
+                  {"$planCacheStats", STAGE_REPORTS},
+                  {"$changeStream", STAGE_WATCHES}};
+    for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
+        if (strcmp(stages[i].name, name) == 0)
+            return stages[i].stage;
+    return STAGE_OTHER;
+}
+
+/* Does a $set write _id? The array's owner would then be unknown. */
+static bool has_key(const bson_iter_t *spec, const char *name)
+{
+    bson_iter_t child;
+    if (!BSON_ITER_HOLDS_DOCUMENT(spec) || !bson_iter_recurse(spec, &child))
+        return false;
+    while (bson_iter_next(&child))
+        if (spill_path_begins(bson_iter_key(&child), name))
+            return true;
+    return false;
+}
+
+static bool is_exclusion(const bson_iter_t *value)
+{
+    return (BSON_ITER_HOLDS_BOOL(value) || BSON_ITER_HOLDS_NUMBER(value)) &&
+           !spill_iter_is_true(value);
+}
+
+/* A $project that does not use F. It leaves F out if it includes fields, or excludes F itself. */
+static void read_project(const bson_iter_t *spec, const char *array, unsigned mentions,
+                         spill_pipeline_t *pipeline)
+{
+    bson_iter_t child;
+    bool includes = false, excludes = false, without_id = false;
+    if (!BSON_ITER_HOLDS_DOCUMENT(spec) || !bson_iter_recurse(spec, &child))
+        return;
+    while (bson_iter_next(&child)) {
+        const char *key = bson_iter_key(&child);
+        if (strcmp(key, "_id") == 0 && is_exclusion(&child))
+            without_id = true;
+        else if (!is_exclusion(&child))
+            includes = true;
+        else if (spill_path_holds(key, array))
+            excludes = true;
+    }
+    if (mentions == 0 ? includes : excludes && !includes)
+        pipeline->has_array = false;
+    else if (mentions != 0 || without_id)
+        pipeline->uses_array = true;
+}
+
+/* "F", or ["F", "a"]: these paths exactly, or others. */
+static void read_unset(const bson_iter_t *spec, const char *array, unsigned mentions,
+                       spill_pipeline_t *pipeline)
+{
+    bson_iter_t child;
+    bool itself = BSON_ITER_HOLDS_UTF8(spec) && spill_path_holds(bson_iter_utf8(spec, NULL), array);
+    bool id = BSON_ITER_HOLDS_UTF8(spec) && strcmp(bson_iter_utf8(spec, NULL), "_id") == 0;
+    if (BSON_ITER_HOLDS_ARRAY(spec) && bson_iter_recurse(spec, &child))
+        while (bson_iter_next(&child)) {
+            itself = itself || (BSON_ITER_HOLDS_UTF8(&child) &&
+                                spill_path_holds(bson_iter_utf8(&child, NULL), array));
+            id = id ||
+                 (BSON_ITER_HOLDS_UTF8(&child) && strcmp(bson_iter_utf8(&child, NULL), "_id") == 0);
+        }
+    if (itself)
+        pipeline->has_array = false;
+    else if (mentions != 0 || id)
+        pipeline->uses_array = true;
+}
+
+static void read_other(stage_t stage, const bson_iter_t *spec, unsigned mentions,
+                       spill_pipeline_t *pipeline)
+{
+    switch (stage) {
+    case STAGE_SETS:
+        pipeline->uses_array = pipeline->uses_array || mentions != 0 || has_key(spec, "_id");
+        break;
+    case STAGE_KEEPS:
+    case STAGE_JOINS:
+        pipeline->uses_array = pipeline->uses_array || mentions != 0;
+        break;
+    case STAGE_REPLACES:
+        pipeline->uses_array = pipeline->uses_array || mentions != 0;
+        pipeline->has_array = false;
+        break;
+    default:
+        pipeline->uses_array = true;
+        break;
+    }
+}
+
+/* A stage, where the documents may still be the collection's. */
+static void read_own(stage_t stage, const bson_iter_t *spec, const char *array,
+                     spill_pipeline_t *pipeline)
+{
+    bson_t filter;
+    unsigned mentions = spill_mentions_in_value(spec, array);
+    if (stage == STAGE_FILTERS && spill_iter_document(spec, &filter))
+        mentions = spill_mentions_in_filter(&filter, array);
+    if ((mentions & SPILL_MENTIONS_SPILL) && mentions != SPILL_MENTIONS_ANY)
+        pipeline->names_spill = true;
+    if (!pipeline->has_array)
+        return;
+    switch (stage) {
+    case STAGE_FILTERS:
+        pipeline->uses_array = pipeline->uses_array || mentions != 0;
+        break;
+    case STAGE_PROJECTS:
+        read_project(spec, array, mentions, pipeline);
+        break;
+    case STAGE_UNSETS:
+        read_unset(spec, array, mentions, pipeline);
+        break;
+    default:
+        read_other(stage, spec, mentions, pipeline);
+        break;
+    }
+}
+
+static void read_stage(const spill_served_t *served, const bson_iter_t *spec, const char *array,
+                       bool first, spill_pipeline_t *pipeline)
+{
+    stage_t stage = stage_of(bson_iter_key(spec));
+    if (stage == STAGE_WRITES) {
+        const char *target = find_target(spec);
+        pipeline->writes = true;
+        pipeline->target = find_served(served, target);
+        if (is_hidden(served, target))
+            pipeline->hidden_target = target;
+    }
+    if (stage == STAGE_WATCHES)
+        pipeline->watches = true;
+    if (first && stage == STAGE_REPORTS) {
+        pipeline->reports = true;
+        pipeline->has_array = false;
+    }
+    if (array != NULL)
+        read_own(stage, spec, array, pipeline);
+}
+
+void spill_pipeline_read(const spill_served_t *served, const bson_t *body, const char *array,
+                         spill_pipeline_t *pipeline)
+{
+    bson_iter_t iter, each, spec;
+    bool filters = true;
+    *pipeline = (spill_pipeline_t){.has_array = array != NULL};
+    if (!bson_iter_init_find(&iter, body, "pipeline") || !BSON_ITER_HOLDS_ARRAY(&iter) ||
+        !bson_iter_recurse(&iter, &each))
+        return;
+    for (bool first = true; bson_iter_next(&each); first = false) {
+        if (!BSON_ITER_HOLDS_DOCUMENT(&each) || !bson_iter_recurse(&each, &spec) ||
+            !bson_iter_next(&spec)) {
+            pipeline->uses_array = true; /* upstream refuses it */
+            continue;
+        }
+        filters = filters && stage_of(bson_iter_key(&spec)) == STAGE_FILTERS;
+        if (filters && pipeline->filters++ == 0)
+            spill_iter_document(&spec, &pipeline->first_filter);
+        read_stage(served, &spec, array, first, pipeline);
+    }
+}
+
+bool spill_pipeline_reads(const bson_t *body, const char *collection)
+{
+    bson_iter_t iter, each, spec;
+    bool found = false;
+    if (!bson_iter_init_find(&iter, body, "pipeline") || !BSON_ITER_HOLDS_ARRAY(&iter) ||
+        !bson_iter_recurse(&iter, &each))
+        return false;
+    while (!found && bson_iter_next(&each)) {
+        if (!BSON_ITER_HOLDS_DOCUMENT(&each) || !bson_iter_recurse(&each, &spec) ||
+            !bson_iter_next(&spec))
+            continue;
+        stage_t stage = stage_of(bson_iter_key(&spec));
+        found = stage != STAGE_FILTERS && stage != STAGE_WRITES && has_text(&spec, collection, 0);
+    }
+    return found;
+}

@@ -1,0 +1,271 @@
+/* Check names before a migration and after its undo, and the entries of a plan. */
+#include "core/array.h"
+#include "store/raw_admin.h"
+#include "store/raw_reader.h"
+#include "tools/import/import_chunk.h"
+#include "tools/migrate/migrate.h"
+#include "util/error.h"
+
+#include <string.h>
+
+static void close_admin(spill_raw_admin_t **admin)
+{
+    spill_raw_admin_close(*admin);
+}
+
+/* ---- names that clash ------------------------------------------------------------------------ */
+
+static void append_exists(bson_t *filter, const char *field, bool exists)
+{
+    bson_t condition;
+    BSON_APPEND_DOCUMENT_BEGIN(filter, field, &condition);
+    BSON_APPEND_BOOL(&condition, "$exists", exists);
+    bson_append_document_end(filter, &condition);
+}
+
+/* Find a document with an unmanaged array and a field of the definition's: ADOPT refuses it. */
+static spill_code_t check_field(spill_raw_admin_t *admin, const spill_definition_t *definition,
+                                const char *field, char **remark, spill_error_t *error)
+{
+    SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
+    SPILL_SCOPED(spill_raw_admin_batch_release) spill_raw_admin_batch_t batch = {0};
+    append_exists(&filter, definition->array, true);
+    append_exists(&filter, "spill", false);
+    append_exists(&filter, field, true);
+    spill_raw_admin_read_t what = {
+        .collection = definition->collection, .filter = &filter, .ids_only = true, .limit = 1};
+    SPILL_TRY(admin->ops->read(admin, &what, &batch, error));
+    if (batch.count == 0)
+        return SPILL_OK;
+    char *id = bson_as_relaxed_extended_json(batch.documents[0], NULL);
+    *remark = bson_strdup_printf(
+        "'%s': documents of '%s' have a field '%s' already and would be skipped, the first "
+        "is %s: give the plan's definition another name for that field",
+        definition->name, definition->collection, field, id ? id : "(not UTF-8)");
+    bson_free(id);
+    return SPILL_OK;
+}
+
+static spill_code_t is_empty(spill_raw_admin_t *admin, const char *collection, bool *empty,
+                             spill_error_t *error)
+{
+    SPILL_SCOPED(spill_raw_admin_batch_release) spill_raw_admin_batch_t batch = {0};
+    spill_raw_admin_read_t what = {.collection = collection, .ids_only = true, .limit = 1};
+    *empty = false;
+    SPILL_TRY(admin->ops->read(admin, &what, &batch, error));
+    *empty = batch.count == 0;
+    return SPILL_OK;
+}
+
+static spill_code_t check_documents(const char *uri, const spill_definition_t *definition,
+                                    char **remark, spill_error_t *error)
+{
+    const char *pages = definition->page_collection;
+    const char *fields[] = {definition->overflow_field, definition->pages_field};
+    SPILL_SCOPED(close_admin) spill_raw_admin_t *admin = NULL;
+    bool empty = true;
+    SPILL_TRY(spill_raw_admin_open(uri, &admin, error));
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (!*remark && fields[i][0] != '\0')
+            SPILL_TRY(check_field(admin, definition, fields[i], remark, error));
+    if (!*remark && pages[0] != '\0')
+        SPILL_TRY(is_empty(admin, pages, &empty, error));
+    if (!empty)
+        *remark = bson_strdup_printf("'%s': the collection '%s', planned for the pages, has "
+                                     "documents already: give the plan's definition another "
+                                     "pageCollection",
+                                     definition->name, pages);
+    return SPILL_OK;
+}
+
+spill_code_t spill_migrate_check_names(spill_store_t *store, const char *uri,
+                                       const spill_definition_t *definition, char **remark,
+                                       spill_error_t *error)
+{
+    spill_definition_t stored;
+    *remark = NULL;
+    spill_code_t code = spill_store_definition(store, definition->name, &stored, error);
+    if (code != SPILL_NOT_FOUND)
+        return code;
+    SPILL_TRY(spill_store_check_others(store, definition, error));
+    return uri ? check_documents(uri, definition, remark, error) : SPILL_OK;
+}
+
+/* ---- names that an undo leaves --------------------------------------------------------------- */
+
+/* Report whether another definition uses this one's page collection. */
+static spill_code_t is_shared(spill_store_t *store, const spill_definition_t *definition,
+                              bool *shared, spill_error_t *error)
+{
+    spill_definition_t *others;
+    size_t count;
+    const char *pages = definition->page_collection;
+    *shared = false;
+    spill_code_t code = spill_store_definitions(store, &others, &count, error);
+    for (size_t i = 0; code == SPILL_OK && i < count; i++)
+        *shared = *shared || (strcmp(others[i].name, definition->name) != 0 &&
+                              (strcmp(others[i].collection, pages) == 0 ||
+                               strcmp(others[i].page_collection, pages) == 0));
+    bson_free(others);
+    return code;
+}
+
+static spill_code_t drop_empty_pages(spill_store_t *store, const char *uri,
+                                     const spill_definition_t *definition, spill_error_t *error)
+{
+    const char *pages = definition->page_collection;
+    SPILL_SCOPED(close_admin) spill_raw_admin_t *admin = NULL;
+    bool shared, empty;
+    if (pages[0] == '\0')
+        return SPILL_OK;
+    SPILL_TRY(is_shared(store, definition, &shared, error));
+    if (shared)
+        return SPILL_OK;
+    SPILL_TRY(spill_raw_admin_open(uri, &admin, error));
+    SPILL_TRY(is_empty(admin, pages, &empty, error));
+    return empty ? admin->ops->drop(admin, pages, error) : SPILL_OK;
+}
+
+spill_code_t spill_migrate_remove_names(spill_store_t *store, const char *uri, const char *name,
+                                        spill_error_t *error)
+{
+    spill_definition_t stored;
+    spill_code_t code = spill_store_definition(store, name, &stored, error);
+    if (code != SPILL_OK)
+        return code == SPILL_NOT_FOUND ? SPILL_OK : code;
+    SPILL_TRY(drop_empty_pages(store, uri, &stored, error));
+    SPILL_TRY(spill_import_checkpoints_drop(store, name, error));
+    return store->ops->catalog_delete(store, SPILL_CATALOG_DEFINITION, name, error);
+}
+
+/* ---- does the entry match something? --------------------------------------------------------- */
+
+/* The definition with heads in the entry's collection. */
+static const spill_definition_t *source_of(const spill_planned_t *planned)
+{
+    return planned->staged ? &planned->original : &planned->definition;
+}
+
+static void close_reader(spill_raw_reader_t **reader)
+{
+    spill_raw_reader_close(*reader);
+}
+
+spill_code_t spill_migrate_check_collection(const char *uri, const char *collection,
+                                            spill_error_t *error)
+{
+    SPILL_SCOPED(close_reader) spill_raw_reader_t *reader = NULL;
+    char **names = NULL;
+    bool there = false;
+    SPILL_TRY(spill_raw_reader_open(uri, NULL, &reader, error));
+    SPILL_TRY(spill_raw_reader_collections(reader, &names, error));
+    for (size_t i = 0; names[i] && !there; i++)
+        there = strcmp(names[i], collection) == 0;
+    bson_strfreev(names);
+    return there ? SPILL_OK
+                 : spill_fail(error, SPILL_NOT_FOUND, "the database '%s' has no collection '%s'",
+                              spill_raw_reader_database(reader), collection);
+}
+
+static spill_code_t count_owner(void *context, const spill_value_t *owner, spill_error_t *error)
+{
+    (void)owner;
+    (void)error;
+    ++*(int64_t *)context;
+    return SPILL_OK;
+}
+
+spill_code_t spill_migrate_count_managed(spill_store_t *store, const char *name, int64_t *count,
+                                         spill_error_t *error)
+{
+    spill_array_t *array;
+    *count = 0;
+    spill_code_t code = spill_array_open(store, name, &array, error);
+    if (code == SPILL_OK)
+        code = spill_each_owner(array, count_owner, count, true, error);
+    spill_array_close(array);
+    return code;
+}
+
+/* End the walk over a definition's owners at the first one. */
+static spill_code_t stop_at_owner(void *context, const spill_value_t *owner, spill_error_t *error)
+{
+    (void)owner;
+    *(bool *)context = true;
+    return spill_fail(error, SPILL_CANCELLED, "an owner is there");
+}
+
+/* *known is false if the store knows no arrays before the definition is saved. */
+static spill_code_t has_managed(spill_store_t *store, const char *name, bool *any, bool *known,
+                                spill_error_t *error)
+{
+    spill_array_t *array;
+    spill_code_t code = spill_array_open(store, name, &array, error);
+    *known = code == SPILL_OK || store->ops->others_write;
+    if (code == SPILL_NOT_FOUND)
+        return SPILL_OK;
+    if (code == SPILL_OK)
+        code = spill_each_owner(array, stop_at_owner, any, true, error);
+    spill_array_close(array);
+    return *any && code == SPILL_CANCELLED ? SPILL_OK : code;
+}
+
+static spill_code_t fail_source(const spill_definition_t *source, spill_code_t code,
+                                spill_error_t *error)
+{
+    spill_error_t cause = *error;
+    const char *advice = "correct \"collection\" and \"path\" of the plan's entry, or give it "
+                         "\"mayBeEmpty\": true";
+    return spill_fail(error, code, "'%s': %s, so there is nothing to migrate: %s", source->name,
+                      cause.message, advice);
+}
+
+spill_code_t spill_migrate_check_source_collection(const char *uri, const spill_planned_t *planned,
+                                                   spill_error_t *error)
+{
+    const spill_definition_t *source = source_of(planned);
+    if (!uri || planned->may_be_empty)
+        return SPILL_OK;
+    spill_code_t code = spill_migrate_check_collection(uri, source->collection, error);
+    return code == SPILL_NOT_FOUND ? fail_source(source, code, error) : code;
+}
+
+spill_code_t spill_migrate_check_source(spill_store_t *store, const char *uri,
+                                        const spill_planned_t *planned, spill_error_t *error)
+{
+    const spill_definition_t *source = source_of(planned);
+    bool any = planned->may_be_empty, known = true;
+    spill_code_t code = spill_migrate_check_source_collection(uri, planned, error);
+    if (code == SPILL_OK && !any)
+        code = has_managed(store, source->name, &any, &known, error);
+    if (code == SPILL_OK && known && !any)
+        code = spill_migrate_has_unmanaged(store, source, &any, error);
+    if (code != SPILL_OK || any || !known)
+        return code;
+    spill_fail(error, SPILL_REFUSED, "no document of the collection '%s' has an array '%s'",
+               source->collection, source->array);
+    return fail_source(source, SPILL_REFUSED, error);
+}
+
+/* ---- collations ------------------------------------------------------------------------------ */
+
+spill_code_t spill_collation_check(spill_raw_admin_t *admin, const char *collection,
+                                   spill_error_t *error)
+{
+    bson_t listing;
+    spill_code_t code = admin->ops->list(admin, &listing, error);
+    if (code == SPILL_OK)
+        code = spill_collation_refuse(&listing, collection, error);
+    bson_destroy(&listing);
+    return code;
+}
+
+spill_code_t spill_collation_check_at(const char *uri, const char *collection, spill_error_t *error)
+{
+    spill_raw_admin_t *admin;
+    spill_code_t code = spill_raw_admin_open(uri, &admin, error);
+    if (code == SPILL_OK)
+        code = spill_collation_check(admin, collection, error);
+    spill_raw_admin_close(admin);
+    return code;
+}
