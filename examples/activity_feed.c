@@ -71,7 +71,7 @@ static int64_t read_first_page(spill_store_t *store, spill_array_t *feeds,
     spill_counters_t before, after;
     spill_slice_t *page;
     spill_store_counters(store, &before);
-    check(spill_array_get_activities(feeds, user, 0, 20, &page, &error), &error);
+    check(spill_array_read_newest(feeds, user, 0, 20, &page, &error), &error);
     spill_store_counters(store, &after);
     char *newest = spill_value_to_json(&page->elements[0].value, false);
     printf("    the newest of %zu: number %" PRId64 ", %s\n", page->count, page->elements[0].seq,

@@ -416,9 +416,9 @@ SPILL_API void spill_slice_free(spill_slice_t *slice);
  * \cost as spill_array_read()
  * \threads any number at once
  */
-SPILL_API spill_code_t spill_array_get_activities(spill_array_t *array, const spill_value_t *owner,
-                                                  int64_t skip, int64_t limit,
-                                                  spill_slice_t **slice, spill_error_t *error);
+SPILL_API spill_code_t spill_array_read_newest(spill_array_t *array, const spill_value_t *owner,
+                                               int64_t skip, int64_t limit, spill_slice_t **slice,
+                                               spill_error_t *error);
 
 /**
  * Read the elements that rank highest.

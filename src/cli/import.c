@@ -130,9 +130,9 @@ static void explain_failure(const import_run_t *run)
 {
     const spill_import_result_t *result = &run->result;
     int64_t records = result->before + result->records;
-    bool settled = run->code == SPILL_OK || run->code == SPILL_INVALID ||
-                   run->code == SPILL_REFUSED || run->code == SPILL_CANCELLED;
-    if (settled || (records == 0 && !result->resumable))
+    bool is_final = run->code == SPILL_OK || run->code == SPILL_INVALID ||
+                    run->code == SPILL_REFUSED || run->code == SPILL_CANCELLED;
+    if (is_final || (records == 0 && !result->resumable))
         return;
     bool certain = run->code != SPILL_UNKNOWN;
     fprintf(stderr, "spillway: %s%" PRId64 " %s imported",

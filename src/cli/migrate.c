@@ -104,7 +104,7 @@ static spill_code_t migrate_in_place(spill_cli_migrate_t *run, spill_error_t *er
     SPILL_TRY(spill_store_define(run->store, run->definition, error));
     spill_migrate_options_t survey = {.resumes = run->resumes};
     SPILL_TRY(spill_migrate_survey(run->store, run->definition, &survey, &run->survey, error));
-    return spill_cli_migrate_pass(run, spill_migrate, "laid out", error);
+    return spill_cli_migrate_pass(run, spill_migrate, "reshaped", error);
 }
 
 static spill_code_t migrate_staged(spill_cli_migrate_t *run, spill_error_t *error)

@@ -57,7 +57,7 @@ spill_code_t spill_cli_staged_catch_up(spill_cli_migrate_t *run, spill_error_t *
     SPILL_TRY(spill_staged_begin(&staged, error));
     spill_migrate_options_t survey = {.resumes = run->resumes};
     SPILL_TRY(spill_migrate_survey(run->store, run->definition, &survey, &run->survey, error));
-    SPILL_TRY(spill_cli_migrate_pass(run, spill_migrate, "laid out", error));
+    SPILL_TRY(spill_cli_migrate_pass(run, spill_migrate, "reshaped", error));
     return spill_cli_migrate_catch_up(run, planned->original.name, planned->definition.name, error);
 }
 

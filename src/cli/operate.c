@@ -373,14 +373,14 @@ static void log_owner(spill_cli_migrate_t *run, const spill_migrated_t *migrated
     if (migrated->failed) {
         spill_cli_append_message(&line, "failed", migrated->failed->message);
     } else if (migrated->unmanaged) {
-        BSON_APPEND_BOOL(&line, "givenBack", true);
+        BSON_APPEND_BOOL(&line, "unmanaged", true);
     } else if (migrated->deleted) {
-        BSON_APPEND_BOOL(&line, "gone", true);
+        BSON_APPEND_BOOL(&line, "deleted", true);
     } else if (migrated->caught_up) {
-        BSON_APPEND_BOOL(&line, "brought", true);
-        BSON_APPEND_BOOL(&line, "anew", migrated->recopied);
+        BSON_APPEND_BOOL(&line, "caughtUp", true);
+        BSON_APPEND_BOOL(&line, "recopied", migrated->recopied);
     } else {
-        BSON_APPEND_BOOL(&line, "taken", migrated->adopted);
+        BSON_APPEND_BOOL(&line, "adopted", migrated->adopted);
         if (migrated->full)
             BSON_APPEND_BOOL(&line, "full", true);
         BSON_APPEND_INT64(&line, "moved", migrated->moved);
@@ -445,18 +445,18 @@ typedef struct step_line {
 #define COPIED(member) SPILL_FIELD(INT64, step_line_t, copied.member, #member)
 static const spill_field_t survey_fields[] = {TEXT(name),
                                               MIGRATED(owners, "owners"),
-                                              MIGRATED(unmanaged, "plain"),
+                                              MIGRATED(unmanaged, "unmanaged"),
                                               MIGRATED(full, "full"),
                                               MIGRATED(elements, "elements"),
                                               MIGRATED(bytes, "bytes"),
                                               MIGRATED(moved, "toMove"),
                                               MIGRATED(pages, "toPages"),
-                                              MIGRATED(failed, "toFail")};
+                                              MIGRATED(failed, "toSkip")};
 static const spill_field_t migrated_fields[] = {TEXT(name),
                                                 TEXT(step),
                                                 INTERRUPTED,
                                                 MIGRATED(owners, "owners"),
-                                                MIGRATED(unmanaged, "taken"),
+                                                MIGRATED(unmanaged, "adopted"),
                                                 MIGRATED(full, "full"),
                                                 MIGRATED(elements, "elements"),
                                                 MIGRATED(moved, "moved"),
@@ -473,18 +473,19 @@ static const spill_field_t undone_fields[] = {TEXT(name),
 static const spill_field_t finished_fields[] = {TEXT(name), TEXT(step),
                                                 SPILL_FIELD(INT64, step_line_t, owners, "owners"),
                                                 COPIED(verified), COPIED(dropped)};
-static const spill_field_t caught_up_fields[] = {TEXT(name),
-                                                 TEXT(step),
-                                                 INTERRUPTED,
-                                                 COPIED(owners),
-                                                 COPIED(elements),
-                                                 COPIED(before),
-                                                 COPIED(verified),
-                                                 COPIED(dropped),
-                                                 SPILL_FIELD(INT64, step_line_t, recopied, "anew"),
-                                                 SPILL_FIELD(INT64, step_line_t, deleted, "gone"),
-                                                 SPILL_FIELD(INT64, step_line_t, failed, "failed"),
-                                                 SPILL_FIELD(CHARS, step_line_t, hash, "hash")};
+static const spill_field_t caught_up_fields[] = {
+    TEXT(name),
+    TEXT(step),
+    INTERRUPTED,
+    COPIED(owners),
+    COPIED(elements),
+    COPIED(before),
+    COPIED(verified),
+    COPIED(dropped),
+    SPILL_FIELD(INT64, step_line_t, recopied, "recopied"),
+    SPILL_FIELD(INT64, step_line_t, deleted, "deleted"),
+    SPILL_FIELD(INT64, step_line_t, failed, "failed"),
+    SPILL_FIELD(CHARS, step_line_t, hash, "hash")};
 static const spill_record_t survey_record = SPILL_RECORD("survey", step_line_t, survey_fields);
 static const spill_record_t migrated_record =
     SPILL_RECORD("migrated", step_line_t, migrated_fields);
@@ -612,7 +613,7 @@ static void print_caught_up(spill_cli_migrate_t *run, spill_code_t code,
                             const spill_catch_up_result_t *result)
 {
     step_line_t line = {.name = run->name,
-                        .step = "brought",
+                        .step = "caught up",
                         .interrupted = code == SPILL_CANCELLED,
                         .copied = result->copied,
                         .recopied = result->recopied,

@@ -13,9 +13,9 @@
 #include "service/job_metrics.h"
 #include "store/replication.h"
 #include "tools/migrate/migrate.h"
-#include "tools/parallel.h"
 #include "tools/migrate/planned.h"
 #include "tools/migrate/staged.h"
+#include "tools/parallel.h"
 #include "tools/throttle.h"
 
 typedef struct spill_cli_operate_given {

@@ -1,4 +1,5 @@
-/* Adopt the unmanaged array of one owner. `migrate` adopts those of all owners (tools/migrate/migrate.h).
+/* Adopt the unmanaged array of one owner. `migrate` adopts those of all owners
+ * (tools/migrate/migrate.h).
  */
 #include "core/array.h"
 #include "definition/schema.h"
@@ -40,7 +41,7 @@ static spill_code_t adopt(spill_owner_t *owner, bool *adopted, spill_error_t *er
                                    .bytes = head.state.live_bytes,
                                    .full = is_full(owner->array->store, &head.state)};
     spill_code_t code = spill_reshape(owner, &unmanaged, &reshaped, error);
-    *adopted = reshaped.taken;
+    *adopted = reshaped.adopted;
     return code;
 }
 

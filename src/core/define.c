@@ -297,7 +297,7 @@ spill_code_t spill_building_of_original(spill_store_t *store, const char *origin
 {
     SPILL_SCOPED(spill_listing_release) spill_listing_t names = SPILL_LISTING_INIT;
     name[0] = '\0';
-    SPILL_TRY(store->ops->catalog_names(store, SPILL_CATALOG_IMPORT, &names, error));
+    SPILL_TRY(store->ops->catalog_names(store, SPILL_CATALOG_JOB, &names, error));
     for (size_t i = 0; i < names.count; i++) {
         char candidate[SPILL_NAME_SIZE];
         SPILL_SCOPED(spill_building_release) spill_building_t building = {0};

@@ -278,9 +278,8 @@ spill_code_t spill_array_read(spill_array_t *array, const spill_value_t *owner,
     return code;
 }
 
-spill_code_t spill_array_get_activities(spill_array_t *array, const spill_value_t *owner,
-                                        int64_t skip, int64_t limit, spill_slice_t **slice,
-                                        spill_error_t *error)
+spill_code_t spill_array_read_newest(spill_array_t *array, const spill_value_t *owner, int64_t skip,
+                                     int64_t limit, spill_slice_t **slice, spill_error_t *error)
 {
     spill_read_options_t options;
     spill_read_options_init(&options);

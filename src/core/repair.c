@@ -210,7 +210,7 @@ static spill_code_t repair_orphan(void *context, const spill_orphan_t *orphan, s
     SPILL_SCOPED(spill_owner_release) spill_owner_t owner = {0};
     char text[SPILL_FINDING_TEXT_SIZE];
     repair->owner = &orphan->owner;
-    spill_orphan_tell(orphan, text, sizeof text);
+    spill_orphan_describe(orphan, text, sizeof text);
     report_text(repair, SPILL_HEAD, text);
     if (orphan->dropped)
         repair->summary->findings++;

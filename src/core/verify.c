@@ -181,7 +181,7 @@ static spill_code_t add_orphan(void *context, const spill_orphan_t *orphan, spil
     if (!stays)
         return SPILL_OK;
     SPILL_TRY(count_orphan(verify, orphan, error));
-    spill_orphan_tell(orphan, finding.text, sizeof finding.text);
+    spill_orphan_describe(orphan, finding.text, sizeof finding.text);
     verify->summary->findings++;
     if (verify->report != NULL)
         verify->report(verify->context, &finding);

@@ -42,7 +42,7 @@ static void check_bounds(spill_inspection_t *inspection, int64_t page, const spi
     bool served = inspection->owner->array->store->ops->others_write;
     if (served && state->live == 1)
         bytes = 0;
-    if (!spill_limits_allow(&limits, slots, state->live, bytes))
+    if (!spill_limits_fit(&limits, slots, state->live, bytes))
         spill_inspection_add(inspection, page, 1,
                              "%" PRId64 " slots and %" PRId64 " bytes, over the bounds of %" PRId64
                              " and %" PRId64,

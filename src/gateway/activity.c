@@ -1,7 +1,7 @@
 #include "gateway/activity.h"
 
-#include "gateway/relay/classify.h"
 #include "gateway/gateway_log.h"
+#include "gateway/relay/classify.h"
 #include "util/buffer.h"
 #include "util/clock.h"
 

@@ -3,8 +3,8 @@
 #define SPILL_GATEWAY_STATE_H
 
 #include "gateway/gateway.h"
-#include "gateway/relay/limits.h"
 #include "gateway/metrics.h"
+#include "gateway/relay/limits.h"
 #include "gateway/translate/retries.h"
 #include "gateway/translate/served.h"
 #include "gateway/translate/workers.h"

@@ -1,7 +1,7 @@
 #include "gateway/slow.h"
 
-#include "gateway/relay/classify.h"
 #include "gateway/gateway_log.h"
+#include "gateway/relay/classify.h"
 #include "gateway/translate/translate.h"
 
 #include <stdio.h>

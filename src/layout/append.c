@@ -23,8 +23,8 @@ bool spill_part_fits(const spill_owner_t *owner, int64_t count, int64_t bytes)
     spill_limits_t limits = spill_page_limits(&definition->bounds);
     if (count == 1 || !spill_schema_of(definition)->has_pages)
         return true;
-    if (!spill_limits_allow(&limits, count, count,
-                            spill_part_bytes_alone(owner, false, count, bytes)))
+    if (!spill_limits_fit(&limits, count, count,
+                          spill_part_bytes_alone(owner, false, count, bytes)))
         return false;
     int64_t top = spill_top_room(definition); /* reserved for the top */
     return !spill_schema_of(definition)->appends_to_head ||
@@ -204,7 +204,7 @@ spill_code_t spill_append_check_head(const spill_owner_t *owner, const spill_par
     int64_t count = (int64_t)part->count;
     int64_t bytes = part->bytes + spill_part_growth(part);
     int64_t alone = spill_append_head_bytes(owner, head, count, bytes);
-    if (spill_limits_allow(&limits, count, count, alone))
+    if (spill_limits_fit(&limits, count, count, alone))
         return SPILL_OK;
     return spill_fail(error, SPILL_TOO_BIG,
                       "%zu elements of %" PRId64 " bytes do not fit the head: its other fields "

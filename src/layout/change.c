@@ -116,8 +116,8 @@ static spill_code_t finish(const spill_owner_t *owner, const spill_state_t *head
                                              head->intent_page, head->rev, error);
 }
 
-spill_code_t spill_outlier_settled_head(const spill_owner_t *owner, const spill_value_t *id,
-                                        spill_response_t *head, spill_error_t *error)
+spill_code_t spill_read_head_without_intent(const spill_owner_t *owner, const spill_value_t *id,
+                                            spill_response_t *head, spill_error_t *error)
 {
     int tries = 0;
     while (true) {
@@ -279,7 +279,7 @@ spill_code_t spill_documents_remove(spill_owner_t *owner, spill_which_t *which,
     while (true) {
         int64_t where = SPILL_NO_DOCUMENT;
         const spill_state_t *state = NULL;
-        SPILL_TRY(spill_outlier_settled_head(owner, which->id, &head, error));
+        SPILL_TRY(spill_read_head_without_intent(owner, which->id, &head, error));
         SPILL_TRY(find_document(owner, which, &head, &page, &where, &state, error));
         if (where == SPILL_HEAD)
             SPILL_TRY(remove_in_head(owner, which->seq, &head.state, &done, error));

@@ -50,7 +50,7 @@ static size_t page_length(const spill_owner_t *owner, const spill_run_t *run, si
         bytes += run->entries[at + length].size_bytes;
         int64_t rendered =
             spill_state_document_bytes(definition, owner->value, false, &page, next, bytes);
-        if (length > 0 && !spill_limits_allow(&limits, next, next, rendered))
+        if (length > 0 && !spill_limits_fit(&limits, next, next, rendered))
             break;
         length++;
     }
@@ -196,30 +196,33 @@ static spill_code_t refuse_room(const spill_owner_t *owner, spill_error_t *error
  * The adoption failed, or its outcome is unknown. If the array is still unmanaged, the copy is in
  * the way until its lease ends: SPILL_CONFLICT.
  */
-static spill_code_t settle(const spill_owner_t *owner, const copy_t *copy, spill_response_t *head,
-                           bool *taken, spill_error_t *error)
+static spill_code_t find_adoption_outcome(const spill_owner_t *owner, const copy_t *copy,
+                                          spill_response_t *head, bool *adopted,
+                                          spill_error_t *error)
 {
     bool there;
     spill_code_t code = read_unmanaged(owner, 0, head, &there, error);
-    *taken = code == SPILL_OK && head->state.present && copy->pages > 0 &&
-             head->state.incarnation == copy->incarnation;
+    *adopted = code == SPILL_OK && head->state.present && copy->pages > 0 &&
+               head->state.incarnation == copy->incarnation;
     return there ? spill_owner_leased(owner, copy->lease, error) : code;
 }
 
-/* Copy, then adopt. *taken is false if the store refused, or if the outcome is unknown. */
+/* Copy, then adopt. *adopted is false if the store refused, or if the outcome is unknown. */
 static spill_code_t attempt(const spill_owner_t *owner, spill_response_t *head, copy_t *copy,
-                            bool *taken, spill_error_t *error)
+                            bool *adopted, spill_error_t *error)
 {
     bool copied;
     spill_code_t code = put_copy(owner, head, copy, &copied, error);
     if (code == SPILL_OK && copied)
-        code = adopt_split(owner, copy, taken, error);
-    bool refused = !*taken && (code == SPILL_OK || code == SPILL_TOO_BIG);
+        code = adopt_split(owner, copy, adopted, error);
+    bool refused = !*adopted && (code == SPILL_OK || code == SPILL_TOO_BIG);
     if (refused && copy->pages > 0)
         give_up(owner, copy);
     if (code == SPILL_TOO_BIG)
         return refuse_room(owner, error);
-    return refused || code == SPILL_UNKNOWN ? settle(owner, copy, head, taken, error) : code;
+    return refused || code == SPILL_UNKNOWN
+               ? find_adoption_outcome(owner, copy, head, adopted, error)
+               : code;
 }
 
 spill_code_t spill_adopt_full(const spill_owner_t *owner, spill_reshaped_t *reshaped,
@@ -227,14 +230,14 @@ spill_code_t spill_adopt_full(const spill_owner_t *owner, spill_reshaped_t *resh
 {
     spill_response_t head = SPILL_RESPONSE_INIT;
     copy_t copy = {0};
-    bool there, taken = false;
+    bool there, adopted = false;
     spill_code_t code = read_unmanaged(owner, elements_to_read(owner), &head, &there, error);
     if (there && head.state.live == 1)
         code = refuse_room(owner, error);
     else if (there)
-        code = attempt(owner, &head, &copy, &taken, error);
-    if (taken) {
-        reshaped->taken = reshaped->at_once = true;
+        code = attempt(owner, &head, &copy, &adopted, error);
+    if (adopted) {
+        reshaped->adopted = reshaped->at_once = true;
         spill_reshaped_add(&copy.run, copy.run.count, copy.pages, spill_run_bytes(&copy.run),
                            reshaped);
     }

@@ -63,7 +63,7 @@ static bool has_room(const spill_owner_t *owner, const spill_state_t *head, cons
     spill_limits_t limits = spill_head_limits(definition, &definition->bounds);
     int64_t live = rest->live + need.slots;
     int64_t rendered = spill_append_head_bytes(owner, head, live, rest->bytes + need.bytes);
-    return spill_limits_allow(&limits, rest->slots + need.slots, live, rendered);
+    return spill_limits_fit(&limits, rest->slots + need.slots, live, rendered);
 }
 
 /* Would the rest of the plan be small enough for the head? */
@@ -88,8 +88,8 @@ static bool enough(const spill_owner_t *owner, const spill_state_t *head, const 
  * spills. The head then keeps a few elements more than the threshold, instead of another small
  * page.
  */
-static bool settles(const spill_owner_t *owner, const spill_state_t *head, const plan_t *plan,
-                    need_t need)
+static bool moved_enough(const spill_owner_t *owner, const spill_state_t *head, const plan_t *plan,
+                         need_t need)
 {
     const spill_bounds_t *bounds = &owner->array->definition.bounds;
     rest_t rest = rest_of(head, plan);
@@ -118,7 +118,7 @@ static bool fits_page(const spill_owner_t *owner, const spill_state_t *head, con
     int64_t slots = next->slots - plan->slots, live = (int64_t)(next->live - plan->live);
     int64_t rendered = spill_state_document_bytes(definition, owner->value, false, &page, live,
                                                   next->bytes - plan->bytes);
-    return slots == 1 || spill_limits_allow(&limits, slots, slots, rendered);
+    return slots == 1 || spill_limits_fit(&limits, slots, slots, rendered);
 }
 
 /*
@@ -365,10 +365,10 @@ static spill_code_t cut_if_same(const spill_owner_t *owner, const spill_response
 
 /*
  * `head` holds the head with its oldest run. Put pages to the end of the run, and cut them off in
- * one step. *plan: what was moved, if *done. *settled: nothing is left to do.
+ * one step. *plan: what was moved, if *done. *finished: nothing is left to do.
  */
 static spill_code_t move(const spill_owner_t *owner, need_t need, spill_response_t *head,
-                         plan_t *plan, bool *done, bool *settled, spill_error_t *error)
+                         plan_t *plan, bool *done, bool *finished, spill_error_t *error)
 {
     spill_response_t page = SPILL_RESPONSE_INIT;
     puts_t puts = {0};
@@ -376,15 +376,15 @@ static spill_code_t move(const spill_owner_t *owner, need_t need, spill_response
     spill_code_t code = SPILL_OK;
     if (head->state.present)
         plan_pages(owner, head, need, &puts);
-    *settled = puts.count == 0;
-    if (!*settled)
+    *finished = puts.count == 0;
+    if (!*finished)
         code = put_pages(owner, head, &puts, plan, &page, &ready, error);
     if (ready)
         code = head->state.pages == 0 || owner->array->store->ops->others_write
                    ? cut_if_same(owner, head, plan, &page, done, error)
                    : cut(owner, &head->state, plan, NULL, done, error);
     if (*done)
-        *settled = settles(owner, &head->state, plan, need);
+        *finished = moved_enough(owner, &head->state, plan, need);
     release_puts(&puts);
     spill_response_release(&page);
     /* Each step is guarded: whether a lost one was applied shows when the head is read again. */
@@ -392,12 +392,12 @@ static spill_code_t move(const spill_owner_t *owner, need_t need, spill_response
 }
 
 spill_code_t spill_newest_move(const spill_owner_t *owner, spill_response_t *head,
-                               spill_moved_t *moved, bool *settled, spill_error_t *error)
+                               spill_moved_t *moved, bool *finished, spill_error_t *error)
 {
     static const need_t nothing_more = {0};
     plan_t plan;
     bool done = false;
-    spill_code_t code = move(owner, nothing_more, head, &plan, &done, settled, error);
+    spill_code_t code = move(owner, nothing_more, head, &plan, &done, finished, error);
     *moved = (spill_moved_t){0};
     if (done)
         *moved = (spill_moved_t){
@@ -406,34 +406,34 @@ spill_code_t spill_newest_move(const spill_owner_t *owner, spill_response_t *hea
 }
 
 /*
- * Make one try at a spill. If `head` shows a read, begin with that, else read the head. *settled:
+ * Make one try at a spill. If `head` shows a read, begin with that, else read the head. *finished:
  * no client has anything left to do.
  */
 static spill_code_t try_spill(const spill_owner_t *owner, need_t need, spill_response_t *head,
-                              bool *settled, spill_error_t *error)
+                              bool *finished, spill_error_t *error)
 {
     plan_t plan;
     bool done = false;
-    *settled = false;
+    *finished = false;
     spill_code_t code = head->shows_read ? SPILL_OK : spill_newest_read_run(owner, head, error);
     head->shows_read = false; /* the next try looks again */
     if (code == SPILL_OK)
-        code = move(owner, need, head, &plan, &done, settled, error);
+        code = move(owner, need, head, &plan, &done, finished, error);
     return code == SPILL_UNKNOWN ? SPILL_OK : code;
 }
 
 /* Spill until the head is within its bounds and has the needed room. */
-static spill_code_t spill_until_settled(spill_owner_t *owner, need_t need, spill_response_t *head,
-                                        spill_error_t *error)
+static spill_code_t spill_until_finished(spill_owner_t *owner, need_t need, spill_response_t *head,
+                                         spill_error_t *error)
 {
     int tries = 0;
-    bool settled = false;
+    bool finished = false;
     while (true) {
-        spill_code_t code = try_spill(owner, need, head, &settled, error);
-        if (code == SPILL_OK && !settled)
+        spill_code_t code = try_spill(owner, need, head, &finished, error);
+        if (code == SPILL_OK && !finished)
             code = spill_owner_again(owner, &tries, error);
-        owner->retain_is_due = owner->retain_is_due || (code == SPILL_OK && settled);
-        if (code != SPILL_OK || settled)
+        owner->retain_is_due = owner->retain_is_due || (code == SPILL_OK && finished);
+        if (code != SPILL_OK || finished)
             return code;
     }
 }
@@ -443,15 +443,15 @@ spill_code_t spill_newest_spill_due(spill_owner_t *owner, spill_response_t *head
 {
     int tries = 0;
     while (true) {
-        bool settled = false;
+        bool finished = false;
         if (!head->shows_read)
             SPILL_TRY(spill_newest_read_run(owner, head, error));
         if (!head->state.present || !spill_newest_is_due(owner, &head->state))
             return SPILL_OK;
         head->shows_read = true;
-        SPILL_TRY(try_spill(owner, (need_t){0}, head, &settled, error));
-        owner->retain_is_due = owner->retain_is_due || settled;
-        if (settled)
+        SPILL_TRY(try_spill(owner, (need_t){0}, head, &finished, error));
+        owner->retain_is_due = owner->retain_is_due || finished;
+        if (finished)
             return SPILL_OK;
         SPILL_TRY(spill_owner_again(owner, &tries, error));
     }
@@ -482,7 +482,7 @@ static void after_append(spill_owner_t *owner, const spill_request_t *append,
     if (!spill_request_is_due(append, spill_state_slots(&head->state)) ||
         (spill_store_defers(store, append) && store->defer_spill(owner, head)))
         return;
-    if (spill_until_settled(owner, (need_t){0}, head, &error) != SPILL_OK)
+    if (spill_until_finished(owner, (need_t){0}, head, &error) != SPILL_OK)
         spill_store_log(store, SPILL_LOG_WARNING, "spill put off: %s", error.message);
 }
 
@@ -492,7 +492,7 @@ static spill_code_t make_room(spill_owner_t *owner, const spill_part_t *part,
 {
     need_t need = {.slots = (int64_t)part->count, .bytes = part->bytes + spill_part_growth(part)};
     SPILL_TRY(spill_append_check_head(owner, part, &head->state, error));
-    return spill_spiller_await(owner) ? SPILL_OK : spill_until_settled(owner, need, head, error);
+    return spill_spiller_await(owner) ? SPILL_OK : spill_until_finished(owner, need, head, error);
 }
 
 static const spill_head_append_t head_append = {

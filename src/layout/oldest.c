@@ -224,7 +224,7 @@ static spill_code_t check_fits_page(const spill_owner_t *owner, const spill_part
     spill_limits_t limits = spill_page_limits(&definition->bounds);
     int64_t count = (int64_t)part->count;
     int64_t alone = spill_part_bytes_alone(owner, false, count, part->bytes);
-    if (spill_limits_allow(&limits, count, count, alone))
+    if (spill_limits_fit(&limits, count, count, alone))
         return SPILL_OK;
     return spill_fail(error, SPILL_TOO_BIG,
                       "%zu elements of %" PRId64 " bytes do not fit a page of '%s'", part->count,

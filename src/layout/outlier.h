@@ -165,11 +165,11 @@ typedef struct spill_moved {
 
 /*
  * Make one try to move the oldest elements of a long head to full pages. `head` holds them in its
- * run. *settled: nothing is left to move. Otherwise read the head again: another client has changed
- * it, or it is still too long. (newest.c)
+ * run. *finished: nothing is left to move. Otherwise read the head again: another client has
+ * changed it, or it is still too long. (newest.c)
  */
 spill_code_t spill_newest_move(const spill_owner_t *owner, spill_response_t *head,
-                               spill_moved_t *moved, bool *settled, spill_error_t *error);
+                               spill_moved_t *moved, bool *finished, spill_error_t *error);
 
 /* For layouts that append to the head: compute `count` and `next` from its state. (locate.c) */
 void spill_head_count(const spill_state_t *head, spill_count_t *count);
@@ -186,8 +186,8 @@ spill_code_t spill_count_referenced(spill_owner_t *owner, spill_response_t *resp
  * Read the head, with the element of an id (NULL: only its state). If it has an intent, finish that
  * and read again. Afterwards `head` has no intent, or is absent. (change.c)
  */
-spill_code_t spill_outlier_settled_head(const spill_owner_t *owner, const spill_value_t *id,
-                                        spill_response_t *head, spill_error_t *error);
+spill_code_t spill_read_head_without_intent(const spill_owner_t *owner, const spill_value_t *id,
+                                            spill_response_t *head, spill_error_t *error);
 
 /*
  * The removal of element `seq` in a page was prepared: DELETE it there, then COMPLETE. `rev` is the
@@ -351,7 +351,7 @@ spill_code_t spill_outlier_repair(spill_owner_t *owner, bool look_only, bool sum
                                   spill_half_done_fn report, void *context, spill_error_t *error);
 
 /* Describe pages without a head; delete them if a drop left them. (repair.c) */
-void spill_orphan_tell(const spill_orphan_t *orphan, char *text, size_t text_bytes);
+void spill_orphan_describe(const spill_orphan_t *orphan, char *text, size_t text_bytes);
 spill_code_t spill_outlier_repair_orphan(const spill_owner_t *owner, const spill_orphan_t *orphan,
                                          spill_error_t *error);
 

@@ -123,7 +123,7 @@ static spill_code_t try_trim(const spill_owner_t *owner, trimming_t *trimming, i
     SPILL_SCOPED(spill_response_release) spill_response_t response = SPILL_RESPONSE_INIT;
     const spill_state_t *head = &response.state;
     bool made = false;
-    SPILL_TRY(spill_outlier_settled_head(owner, NULL, &response, error));
+    SPILL_TRY(spill_read_head_without_intent(owner, NULL, &response, error));
     if (!head->present)
         return spill_owner_absent(owner, error);
     if (trimming->finished != head->incarnation)
@@ -250,19 +250,19 @@ static spill_code_t put_all(const spill_owner_t *owner, const spill_response_t *
 }
 
 /*
- * Make one try. If `head` shows a read, begin with that. *settled: the journal has fewer than
+ * Make one try. If `head` shows a read, begin with that. *finished: the journal has fewer than
  * `threshold` elements.
  */
 static spill_code_t try_write_out(const spill_owner_t *owner, spill_response_t *head,
-                                  int64_t threshold, bool *settled, spill_error_t *error)
+                                  int64_t threshold, bool *finished, spill_error_t *error)
 {
     const spill_state_t *state = &head->state;
     spill_code_t code = head->shows_read ? SPILL_OK : spill_newest_read_run(owner, head, error);
     head->shows_read = false; /* the next try looks again */
     int64_t slots = spill_state_slots(state);
     int64_t most = owner->array->definition.bounds.page_capacity;
-    *settled = code == SPILL_OK && (!state->present || slots == 0 || slots < threshold);
-    if (*settled || code != SPILL_OK)
+    *finished = code == SPILL_OK && (!state->present || slots == 0 || slots < threshold);
+    if (*finished || code != SPILL_OK)
         return code;
     if (slots > most)
         slots = most;
@@ -273,7 +273,7 @@ static spill_code_t try_write_out(const spill_owner_t *owner, spill_response_t *
     spill_request_t cut = cut_request(owner, head, slots, elements);
     if (code == SPILL_OK && ready)
         code = spill_owner_step(owner, &cut, &done, error);
-    *settled = done && spill_state_slots(state) - slots < threshold;
+    *finished = done && spill_state_slots(state) - slots < threshold;
     /* Each step is guarded: whether a lost one was applied shows when the head is read again. */
     return code == SPILL_UNKNOWN ? SPILL_OK : code;
 }
@@ -283,11 +283,11 @@ static spill_code_t write_out(const spill_owner_t *owner, spill_response_t *head
                               spill_error_t *error)
 {
     int tries = 0;
-    bool settled = false;
+    bool finished = false;
     spill_code_t code = SPILL_OK;
-    while (code == SPILL_OK && !settled) {
-        code = try_write_out(owner, head, threshold, &settled, error);
-        if (code == SPILL_OK && !settled)
+    while (code == SPILL_OK && !finished) {
+        code = try_write_out(owner, head, threshold, &finished, error);
+        if (code == SPILL_OK && !finished)
             code = spill_owner_again(owner, &tries, error);
     }
     return code;

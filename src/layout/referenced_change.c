@@ -45,7 +45,7 @@ static void release_place(place_t *place)
 static spill_code_t find_by_id(const spill_owner_t *owner, spill_which_t *which, place_t *place,
                                spill_error_t *error)
 {
-    SPILL_TRY(spill_outlier_settled_head(owner, which->id, &place->head, error));
+    SPILL_TRY(spill_read_head_without_intent(owner, which->id, &place->head, error));
     if (!place->head.state.present)
         return spill_outlier_absent_element(owner, which, error);
     SPILL_TRY(
@@ -58,15 +58,15 @@ static spill_code_t find_by_id(const spill_owner_t *owner, spill_which_t *which,
  * Read the head, with element `seq` if it holds that, and complete intents until it has none. An
  * element in removal still has its document, and must not enter the top by a refill.
  */
-static spill_code_t read_settled_head(const spill_owner_t *owner, int64_t seq, place_t *place,
-                                      spill_error_t *error)
+static spill_code_t read_head_without_intent(const spill_owner_t *owner, int64_t seq,
+                                             place_t *place, spill_error_t *error)
 {
     int tries = 0;
     while (true) {
         SPILL_TRY(spill_referenced_read_with(owner, SPILL_HEAD, seq, &place->head, error));
         if (!place->head.state.present || !place->head.state.intent)
             return SPILL_OK;
-        SPILL_TRY(spill_outlier_settled_head(owner, NULL, &place->head, error));
+        SPILL_TRY(spill_read_head_without_intent(owner, NULL, &place->head, error));
         SPILL_TRY(spill_owner_again(owner, &tries, error));
     }
 }
@@ -78,7 +78,7 @@ static spill_code_t find(const spill_owner_t *owner, spill_which_t *which, place
     int64_t seq = which->seq;
     if (which->id)
         return find_by_id(owner, which, place, error);
-    SPILL_TRY(read_settled_head(owner, seq, place, error));
+    SPILL_TRY(read_head_without_intent(owner, seq, place, error));
     const spill_state_t *head = &place->head.state;
     if (!head->present || seq < head->watermark || seq >= spill_state_end(head))
         return fail_deleted(owner, seq, error);

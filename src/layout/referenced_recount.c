@@ -202,13 +202,13 @@ static void judge_top(const counting_t *counting, spill_recount_t *recount)
 /* ---- counting -------------------------------------------------------------------------------- */
 
 /* Finish the change of an intent first. Before that its element has two states. */
-static spill_code_t settle(counting_t *counting, bool *skip, spill_error_t *error)
+static spill_code_t finish_intent(counting_t *counting, bool *skip, spill_error_t *error)
 {
     spill_code_t code = SPILL_OK;
     *skip = !counting->head.state.present || (counting->head.state.intent && counting->look_only);
     if (*skip || !counting->head.state.intent)
         return SPILL_OK;
-    code = spill_outlier_settled_head(counting->owner, NULL, &counting->head, error);
+    code = spill_read_head_without_intent(counting->owner, NULL, &counting->head, error);
     if (code == SPILL_OK)
         code = read_head(counting, error);
     if (code == SPILL_OK)
@@ -252,7 +252,7 @@ static spill_code_t count_all(counting_t *counting, spill_recount_t *recount, sp
     bool skip = false;
     spill_code_t code = read_head(counting, error);
     while (code == SPILL_OK && !is_counted(counting)) {
-        code = settle(counting, &skip, error);
+        code = finish_intent(counting, &skip, error);
         if (code != SPILL_OK || skip)
             return code;
         if (counting->beginnings == BEGINNINGS_MAX || counting->rounds == ROUNDS_MAX) {

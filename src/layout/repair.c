@@ -51,8 +51,8 @@ static spill_code_t repair_intent(const repair_t *repair, const spill_state_t *h
              head->intent_edit ? "an edit" : "a removal", head->intent_seq, head->intent_page);
     if (!found(repair, SPILL_HEAD, text))
         return SPILL_OK;
-    SPILL_SCOPED(spill_response_release) spill_response_t settled = SPILL_RESPONSE_INIT;
-    return spill_outlier_settled_head(repair->owner, NULL, &settled, error);
+    SPILL_SCOPED(spill_response_release) spill_response_t finished_head = SPILL_RESPONSE_INIT;
+    return spill_read_head_without_intent(repair->owner, NULL, &finished_head, error);
 }
 
 /* Keep oldest: `last` is the last document that exists, `page` its number. */
@@ -132,7 +132,7 @@ static spill_code_t repair_summary(const repair_t *repair, spill_error_t *error)
 
 /* ---- pages without a head -------------------------------------------------------------------- */
 
-void spill_orphan_tell(const spill_orphan_t *orphan, char *text, size_t text_bytes)
+void spill_orphan_describe(const spill_orphan_t *orphan, char *text, size_t text_bytes)
 {
     if (orphan->dropped)
         snprintf(text, text_bytes, "%" PRId64 " pages are left of an owner that was dropped",

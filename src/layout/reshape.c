@@ -31,7 +31,7 @@ static int64_t run_limit(const spill_owner_t *owner, int64_t elements, int64_t b
  * server would refuse it together with the update.
  */
 static spill_code_t adopt(const spill_owner_t *owner, const spill_oversized_t *oversized,
-                          spill_response_t *head, bool *taken, spill_error_t *error)
+                          spill_response_t *head, bool *adopted, spill_error_t *error)
 {
     spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_ADOPT, SPILL_HEAD);
     request.create = true;
@@ -46,7 +46,7 @@ static spill_code_t adopt(const spill_owner_t *owner, const spill_oversized_t *o
         if (code == SPILL_UNKNOWN && spill_owner_again(owner, &tries, error) != SPILL_OK)
             return SPILL_CONFLICT;
     }
-    *taken = code == SPILL_OK && head->outcome == SPILL_DONE;
+    *adopted = code == SPILL_OK && head->outcome == SPILL_DONE;
     return code;
 }
 
@@ -391,22 +391,22 @@ void spill_reshaped_add(const spill_run_t *run, size_t count, int64_t pages, int
 }
 
 /*
- * Make one try to move up to `limit` elements. If `head` shows a read, begin with that. *settled:
+ * Make one try to move up to `limit` elements. If `head` shows a read, begin with that. *finished:
  * nothing is left to do.
  */
 static spill_code_t move(spill_owner_t *owner, int64_t limit, spill_response_t *head,
-                         spill_reshaped_t *reshaped, bool *settled, spill_error_t *error)
+                         spill_reshaped_t *reshaped, bool *finished, spill_error_t *error)
 {
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
     read.read.want = SPILL_WANT_FORWARD;
     read.read.limit = limit;
     spill_code_t code = head->shows_read ? SPILL_OK : spill_owner_call(owner, &read, head, error);
     head->shows_read = false; /* the next try looks again */
-    *settled = !head->state.present || !spill_newest_is_due(owner, &head->state);
-    if (code != SPILL_OK || *settled)
+    *finished = !head->state.present || !spill_newest_is_due(owner, &head->state);
+    if (code != SPILL_OK || *finished)
         return code;
     spill_moved_t moved;
-    code = spill_newest_move(owner, head, &moved, settled, error);
+    code = spill_newest_move(owner, head, &moved, finished, error);
     if (code == SPILL_OK && moved.pages > 0) {
         spill_reshaped_add(&head->run, moved.live, moved.pages, moved.bytes, reshaped);
         code = verify(owner, head, &moved, reshaped, error);
@@ -423,7 +423,7 @@ static spill_code_t adopt_array(const spill_owner_t *owner, const spill_oversize
         return spill_owner_name(owner, code, error);
     code = spill_free_pages(owner, error);
     if (code == SPILL_OK)
-        code = adopt(owner, oversized, head, &reshaped->taken, error);
+        code = adopt(owner, oversized, head, &reshaped->adopted, error);
     return code == SPILL_TOO_BIG ? spill_adopt_full(owner, reshaped, error) : code;
 }
 
@@ -432,27 +432,27 @@ spill_code_t spill_reshape(spill_owner_t *owner, const spill_oversized_t *oversi
 {
     spill_response_t head = SPILL_RESPONSE_INIT;
     int tries = 0;
-    bool settled = false, plain = !oversized->ours;
+    bool finished = false, unmanaged = !oversized->managed;
     spill_code_t code = SPILL_OK;
-    if (plain)
+    if (unmanaged)
         code = spill_unique_check_unmanaged(owner, error);
-    if (plain && code == SPILL_OK)
+    if (unmanaged && code == SPILL_OK)
         code = adopt_array(owner, oversized, &head, reshaped, error);
     int64_t limit = run_limit(owner, oversized->elements, oversized->bytes);
-    while (code == SPILL_OK && !settled) {
+    while (code == SPILL_OK && !finished) {
         int64_t moved = reshaped->elements;
-        code = move(owner, limit, &head, reshaped, &settled, error);
-        if (code == SPILL_REFUSED && plain && !reshaped->taken)
+        code = move(owner, limit, &head, reshaped, &finished, error);
+        if (code == SPILL_REFUSED && unmanaged && !reshaped->adopted)
             code = refuse_fields(owner, error);
         limit = run_limit(owner, head.state.live, head.state.live_bytes);
         if (reshaped->elements > moved)
             tries = 0;
-        else if (code == SPILL_OK && !settled)
+        else if (code == SPILL_OK && !finished)
             code = spill_owner_again(owner, &tries, error);
         if (tries > 0) /* move less, so that other programs change less of it meanwhile */
             limit = owner->array->definition.bounds.page_capacity;
     }
-    if (code == SPILL_OK && !plain && reshaped->elements == 0)
+    if (code == SPILL_OK && !unmanaged && reshaped->elements == 0)
         code = recount(owner, &head.state, error);
     if (code == SPILL_OK)
         spill_layout_retain(owner);
@@ -515,7 +515,7 @@ static spill_code_t unmanage(const spill_owner_t *owner, const spill_state_t *he
 static spill_code_t read_head(const spill_owner_t *owner, spill_response_t *head,
                               spill_error_t *error)
 {
-    spill_code_t code = spill_outlier_settled_head(owner, NULL, head, error);
+    spill_code_t code = spill_read_head_without_intent(owner, NULL, head, error);
     if (code == SPILL_REFUSED)
         spill_response_clear(head);
     return code == SPILL_REFUSED ? SPILL_OK : code;

@@ -11,7 +11,7 @@
 
 /* What a call did for an owner. Calls add to it: zero it first. */
 typedef struct spill_reshaped {
-    bool taken;       /* the array was unmanaged and is managed now */
+    bool adopted;     /* the array was unmanaged and is managed now */
     bool at_once;     /* ... its document was full, so the same update cut it */
     int64_t elements; /* number of elements moved to pages */
     int64_t pages;    /* number of these pages */

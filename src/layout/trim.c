@@ -220,7 +220,7 @@ static spill_code_t try_trim(spill_owner_t *owner, const spill_trim_t *trim, spi
                              bool *done, int64_t *watermark, spill_error_t *error)
 {
     spill_count_t count;
-    SPILL_TRY(spill_outlier_settled_head(owner, NULL, head, error));
+    SPILL_TRY(spill_read_head_without_intent(owner, NULL, head, error));
     if (!head->state.present)
         return spill_owner_absent(owner, error);
     int64_t rev = head->state.rev;

@@ -152,7 +152,7 @@ static spill_code_t read_whole_head(const spill_owner_t *owner, spill_response_t
         SPILL_TRY(spill_owner_call(owner, &read, head, error));
         if (!head->state.present || !head->state.intent)
             return SPILL_OK;
-        SPILL_TRY(spill_outlier_settled_head(owner, NULL, head, error));
+        SPILL_TRY(spill_read_head_without_intent(owner, NULL, head, error));
         SPILL_TRY(spill_owner_again(owner, &tries, error));
     }
 }
@@ -166,7 +166,7 @@ static spill_code_t search_head(const spill_owner_t *owner, candidates_t *candid
     SPILL_SCOPED(spill_buffer_release) spill_buffer_t key = SPILL_BUFFER_INIT;
     if (candidates->count == 1) {
         spill_element_id(&candidates->elements[0], path, &id);
-        SPILL_TRY(spill_outlier_settled_head(owner, &id, head, error));
+        SPILL_TRY(spill_read_head_without_intent(owner, &id, head, error));
         candidates->found[0] = head->run.count > 0;
         return SPILL_OK;
     }

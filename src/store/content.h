@@ -99,6 +99,6 @@ typedef struct spill_limits {
  * May a document have `slots` slots, `live` elements and `bytes` bytes? A document with a single
  * element (live == 1) may have up to SPILL_DOCUMENT_BYTES_MAX bytes.
  */
-bool spill_limits_allow(const spill_limits_t *limits, int64_t slots, int64_t live, int64_t bytes);
+bool spill_limits_fit(const spill_limits_t *limits, int64_t slots, int64_t live, int64_t bytes);
 
 #endif

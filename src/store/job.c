@@ -68,7 +68,7 @@ static spill_code_t get_entry(const spill_job_catalog_t *catalog, const spill_jo
     *document = NULL;
     if (catalog->admin)
         return catalog->admin->ops->checkpoint_get(catalog->admin, entry, document, error);
-    return catalog->store->ops->catalog_get(catalog->store, SPILL_CATALOG_IMPORT, entry, document,
+    return catalog->store->ops->catalog_get(catalog->store, SPILL_CATALOG_JOB, entry, document,
                                             error);
 }
 
@@ -81,7 +81,7 @@ static spill_code_t put_entry(const spill_job_catalog_t *catalog, const spill_jo
     if (catalog->admin)
         return catalog->admin->ops->checkpoint_put(catalog->admin, entry, expected, document, done,
                                                    error);
-    return catalog->store->ops->catalog_put(catalog->store, SPILL_CATALOG_IMPORT, entry, expected,
+    return catalog->store->ops->catalog_put(catalog->store, SPILL_CATALOG_JOB, entry, expected,
                                             document, done, error);
 }
 
@@ -91,7 +91,7 @@ spill_code_t spill_job_delete(const spill_job_catalog_t *catalog, const spill_jo
     SPILL_SCOPED(free_text) char *entry = entry_name(kind, name);
     if (catalog->admin)
         return catalog->admin->ops->checkpoint_delete(catalog->admin, entry, error);
-    return catalog->store->ops->catalog_delete(catalog->store, SPILL_CATALOG_IMPORT, entry, error);
+    return catalog->store->ops->catalog_delete(catalog->store, SPILL_CATALOG_JOB, entry, error);
 }
 
 static spill_code_t fail_conflict(const spill_job_kind_t *kind, const char *name,

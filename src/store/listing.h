@@ -88,7 +88,7 @@ typedef struct spill_oversized {
     spill_value_t owner; /* borrowed */
     int64_t elements;
     int64_t bytes; /* of the array */
-    bool ours;     /* the array is managed: it has Spillway's bookkeeping */
+    bool managed;  /* the array is managed: it has Spillway's bookkeeping */
     bool full;     /* it is unmanaged, and its document has hardly room for bookkeeping */
     spill_obstacle_t obstacle;
 } spill_oversized_t;

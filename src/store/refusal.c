@@ -20,7 +20,7 @@ static bool append_fits(const spill_request_t *request, const spill_state_t *sta
     int64_t slots = spill_state_slots(state) + added;
     if (request->append.seqs) /* with the numbers of removed elements */
         slots = request->append.end - request->append.seqs[0];
-    return spill_limits_allow(&request->limits, slots, live, bytes);
+    return spill_limits_fit(&request->limits, slots, live, bytes);
 }
 
 /* Capped: older elements can be dropped, so only the newest element has to fit, alone. */
@@ -34,7 +34,7 @@ static bool newest_fits(const spill_request_t *request, const spill_state_t *sta
     int64_t size = request->append.elements[request->append.element_count - 1].size_bytes;
     int64_t bytes =
         spill_state_document_bytes(request->definition, request->owner, true, &after, 1, size);
-    return spill_limits_allow(&request->limits, 1, 1, bytes);
+    return spill_limits_fit(&request->limits, 1, 1, bytes);
 }
 
 /*

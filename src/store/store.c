@@ -188,9 +188,9 @@ spill_code_t spill_store_open_entries(spill_store_t *store, const char *name, co
         return store->ops->open(store, name, import, entries, error);
     SPILL_TRY(store->ops->catalog_get(store, SPILL_CATALOG_DEFINITION, name, &entries->definition,
                                       error));
-    return entries->definition ? store->ops->catalog_get(store, SPILL_CATALOG_IMPORT, import,
-                                                         &entries->import, error)
-                               : SPILL_OK;
+    return entries->definition
+               ? store->ops->catalog_get(store, SPILL_CATALOG_JOB, import, &entries->import, error)
+               : SPILL_OK;
 }
 
 void spill_entries_release(spill_entries_t *entries)

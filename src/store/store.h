@@ -30,7 +30,7 @@
 #include <stdatomic.h>
 
 /* Kinds of catalog entries, which are small named documents. */
-typedef enum spill_catalog { SPILL_CATALOG_DEFINITION, SPILL_CATALOG_IMPORT } spill_catalog_t;
+typedef enum spill_catalog { SPILL_CATALOG_DEFINITION, SPILL_CATALOG_JOB } spill_catalog_t;
 
 /* The numbers [first, end) that a document must have, according to everything but its own state. */
 typedef struct spill_place {

@@ -416,8 +416,8 @@ bool spill_edit_has_room(const spill_request_t *edit, const spill_state_t *state
     int64_t bytes = spill_state_document_bytes(
         edit->definition, edit->owner, edit->page == SPILL_HEAD, state, state->live, live_bytes);
     return live_bytes <= state->live_bytes ||
-           spill_limits_allow(&edit->limits, spill_state_bounded(edit->definition, state),
-                              state->live, bytes);
+           spill_limits_fit(&edit->limits, spill_state_bounded(edit->definition, state),
+                            state->live, bytes);
 }
 
 static spill_outcome_t edit(const spill_request_t *request, const spill_facts_t *facts,

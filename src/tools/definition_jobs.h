@@ -207,10 +207,10 @@ spill_code_t spill_convert_checkpoint_save(spill_store_t *store, const char *nam
 
 /*
  * Drop a definition, and the checkpoints of its imports and of its conversion. SPILL_REFUSED in a
- * migration in two stages (tools/migrate/staged.h), because it may be the only copy: if it is the original,
- * unless that is being dropped already, and then its checkpoint stays; or if it is the planned
- * definition and the original is being dropped or no longer exists. After a crash the same call
- * continues.
+ * migration in two stages (tools/migrate/staged.h), because it may be the only copy: if it is the
+ * original, unless that is being dropped already, and then its checkpoint stays; or if it is the
+ * planned definition and the original is being dropped or no longer exists. After a crash the same
+ * call continues.
  */
 spill_code_t spill_drop_definition(spill_store_t *store, const char *name, spill_error_t *error);
 

@@ -221,7 +221,7 @@ static spill_code_t visit_entry(spill_store_t *store, const char *shown, const c
                                 spill_error_t *error)
 {
     SPILL_SCOPED(free_document) bson_t *document = NULL;
-    SPILL_TRY(store->ops->catalog_get(store, SPILL_CATALOG_IMPORT, name, &document, error));
+    SPILL_TRY(store->ops->catalog_get(store, SPILL_CATALOG_JOB, name, &document, error));
     if (!document || ends_with(name, PLACE_SUFFIX))
         return SPILL_OK;
     const entry_t entry = read_entry(document);
@@ -241,7 +241,7 @@ spill_code_t spill_status_jobs(spill_store_t *store, const char *shown, spill_st
     SPILL_SCOPED(spill_listing_release) spill_listing_t names = SPILL_LISTING_INIT;
     SPILL_SCOPED(free_text) char *word = spill_shell_word(shown);
     bool stop = false;
-    SPILL_TRY(store->ops->catalog_names(store, SPILL_CATALOG_IMPORT, &names, error));
+    SPILL_TRY(store->ops->catalog_names(store, SPILL_CATALOG_JOB, &names, error));
     for (size_t i = 0; i < names.count && !stop; i++)
         SPILL_TRY(visit_entry(store, word, spill_listing_item(&names, i).text, visit, context,
                               &stop, error));

@@ -41,11 +41,11 @@ has err "'events'"
 
 echo "only a server has unmanaged arrays written by other programs: see tests/interop and tests/model"
 expect 4 migrate "$db" plan.json --execute --json
-has out '"step":"laid out","owners":0'
+has out '"step":"reshaped","owners":0'
 has err "no document of the collection 'users' has an array 'events'"
 sed 's/"migrate": true/"migrate": true, "mayBeEmpty": true/' plan.json >empty.json
 expect 0 migrate "$db" empty.json --execute --json
-has out '"step":"laid out","owners":0'
+has out '"step":"reshaped","owners":0'
 expect 0 define "$db" events
 for i in {1..40}; do echo "$i"; done >numbers
 expect 0 append "$db" events ada - <numbers
@@ -57,12 +57,12 @@ cp out before
 # ---- undo ----------------------------------------------------------------------------------------
 
 expect 0 migrate "$db" plan.json --undo
-has out '"step":"can be undone","owners":1,"taken":0,"full":0,"elements":40'
+has out '"step":"can be undone","owners":1,"adopted":0,"full":0,"elements":40'
 has err 'events: --execute would put 40 elements of 1 owner back into the documents of users, and delete the pages'
 has err 'nothing was changed: act with --execute'
 expect 0 migrate "$db" plan.json --undo --execute --yes --log moved.ndjson
-has out '"step":"undone","owners":1,"taken":0,"full":0,"elements":40'
-has moved.ndjson '"givenBack" : true'
+has out '"step":"undone","owners":1,"adopted":0,"full":0,"elements":40'
+has moved.ndjson '"unmanaged" : true'
 expect 3 count "$db" events ada
 expect 4 append "$db" events ada 1
 has err '40 elements that were not put there by Spillway'
@@ -72,8 +72,8 @@ has err '40 elements that were not put there by Spillway'
 expect 0 migrate "$db" plan.json
 has out '1 array to reshape, of which 1 is unmanaged'
 expect 0 migrate "$db" plan.json --execute --log moved.ndjson
-has out '"step":"laid out","owners":1,"taken":1,"full":0,"elements":40,"moved":30,"pages":8'
-has moved.ndjson '"taken" : true, "moved" : 30, "pages" : 8, "hash" : '
+has out '"step":"reshaped","owners":1,"adopted":1,"full":0,"elements":40,"moved":30,"pages":8'
+has moved.ndjson '"adopted" : true, "moved" : 30, "pages" : 8, "hash" : '
 expect 0 read "$db" events ada --limit 1000 --oldest --json
 cmp -s out before || fail "the array has changed"
 clean "$db"
@@ -81,7 +81,7 @@ clean "$db"
 # A log that cannot be written does not keep the migration from its work.
 if [ -e /dev/full ]; then
     expect 3 migrate "$db" plan.json --execute --log /dev/full
-    has out '"step":"laid out"'
+    has out '"step":"reshaped"'
     has err '/dev/full cannot be written (No space left on device): the job continues without its log'
     has err '/dev/full lacks 3 lines'
     expect 3 migrate "$db" plan.json --execute --log .
@@ -117,9 +117,9 @@ has err 'nothing was changed: act with --execute'
 expect 4 migrate "$db" oldest.json --finish
 has err "no migration to 'oldest' was begun"
 expect 0 migrate "$db" oldest.json --execute --log moved.ndjson
-has out '"step":"laid out","owners":2,"taken":2'
-has out '"step":"brought","owners":2,"elements":41,"before":0,"verified":41'
-has moved.ndjson '"owner" : "ada", "elements" : 40, "brought" : true, "anew" : false, "hash" : '
+has out '"step":"reshaped","owners":2,"adopted":2'
+has out '"step":"caughtUp","owners":2,"elements":41,"before":0,"verified":41'
+has moved.ndjson '"owner" : "ada", "elements" : 40, "caughtUp" : true, "recopied" : false, "hash" : '
 has err "the originals still exist"
 expect 4 append "$db" oldest ada 1
 has err "'oldest' is still being made by"
@@ -131,7 +131,7 @@ expect 4 migrate "$db" another.json --undo --execute --yes
 has err "the migration was begun with another plan"
 expect 0 append "$db" oldest.original ada 41
 expect 0 sweep "$db" oldest
-has out '"step":"brought","owners":2,"elements":1,"before":41,"verified":42'
+has out '"step":"caughtUp","owners":2,"elements":1,"before":41,"verified":42'
 expect 0 read "$db" oldest ada --limit 1000 --oldest --json
 cp out before
 expect 0 migrate "$db" oldest.json --undo

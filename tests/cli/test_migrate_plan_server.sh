@@ -54,7 +54,7 @@ has err 'has no Spillway definitions'
 edited empty.json '"migrate": true' '"migrate": true, "mayBeEmpty": true'
 sed -i 's/"collection": "things"/"collection": "thing"/' empty.json
 expect 0 migrate @uri empty.json --execute --quiet
-has out '"step":"laid out","owners":0'
+has out '"step":"reshaped","owners":0'
 expect 0 drop @uri things-list --yes
 edited wrong.json '"migrate": true' '"migrate": true, "mayBeEmpty": "yes"'
 expect 2 migrate @uri wrong.json
@@ -75,8 +75,8 @@ grep -q '"original"' oldest.json && fail "the plan has an original"
 expect 0 migrate @uri oldest.json
 has out "things-list: things.list, 6 arrays to reshape"
 expect 0 migrate @uri oldest.json --execute --quiet
-has out '"step":"laid out","owners":6,"taken":6'
-has out '"step":"brought","owners":6'
+has out '"step":"reshaped","owners":6,"adopted":6'
+has out '"step":"caughtUp","owners":6'
 expect 0 migrate @uri oldest.json --execute --finish --yes --quiet
 has out '"step":"finished","owners":6,"verified":325'
 counts @uri things-list 3 300
@@ -117,9 +117,9 @@ has out "things-list: things.list, 1 array to reshape"
 # ---- in place -------------------------------------------------------------------------------------
 
 expect 0 migrate @other plan.json --execute --quiet
-has out '"step":"laid out","owners":1,"taken":1'
+has out '"step":"reshaped","owners":1,"adopted":1'
 expect 0 migrate @other plan.json --execute --quiet
-has out '"step":"laid out","owners":0'
+has out '"step":"reshaped","owners":0'
 expect 0 migrate @other plan.json --execute --finish --yes --quiet
 has out '"step":"finished","owners":1'
 expect 0 sweep @other things-list --quiet

@@ -105,7 +105,7 @@ if on_server; then # an embedded store has no arrays of a definition that is not
     names_twice 0 '5 arrays to reshape' users-followers
     has out '1 array will be skipped'
 fi
-names_twice 1 '"owners":5,"taken":4' users-followers --execute
+names_twice 1 '"owners":5,"adopted":4' users-followers --execute
 names_twice 0 '1 array to reshape' users-followers
 
 # is_set NAME: the arrays are sets; a repeated follower is left out, wherever the first one is.
@@ -130,7 +130,7 @@ if on_server; then
     has out '5 arrays to reshape'
 fi
 expect 0 migrate "$db" plan.json --execute --quiet
-has out '"step":"laid out","owners":5,"taken":5'
+has out '"step":"reshaped","owners":5,"adopted":5'
 is_set users-followers
 
 # The same to layout reference, in two stages.
@@ -145,7 +145,7 @@ unmanaged twice.ndjson
 if on_server; then
     names_twice 0 '5 arrays to reshape' users-followers.original
 fi
-names_twice 1 '"owners":5,"taken":4' users-followers.original --execute
+names_twice 1 '"owners":5,"adopted":4' users-followers.original --execute
 unmanaged users.ndjson
 expect 0 migrate "$db" plan.json --execute --quiet
 expect 0 migrate "$db" plan.json --finish --execute --yes --quiet

@@ -46,7 +46,7 @@ has err "'other' is not migrated in place"
 expect 3 migrate "$db" plan.json --undo --owner nobody --execute --yes
 has err "'events' has no owner \"nobody\""
 expect 0 migrate "$db" plan.json --undo --owner ada
-has out '"step":"can be undone","owners":1,"taken":0,"full":0,"elements":200'
+has out '"step":"can be undone","owners":1,"adopted":0,"full":0,"elements":200'
 has err 'events: --execute would put 200 elements of 1 owner back into the documents of users'
 counts "$db" events ada 200
 
@@ -75,13 +75,13 @@ for ((round = 0; round < rounds; round++)); do
     undone
     # Again: it is a plain array already.
     expect 0 migrate "$db" plan.json --undo --owner ada --execute --yes
-    has out '"step":"undone","owners":1,"taken":0,"full":0,"elements":0'
+    has out '"step":"undone","owners":1,"adopted":0,"full":0,"elements":0'
     if [ $((round % 2)) = 0 ]; then
         expect 0 sweep "$db" events
     else
         expect 0 migrate "$db" plan.json --execute
     fi
-    has out '"taken":1,'
+    has out '"adopted":1,'
     all_of ada
     cmp -s out ada || fail "the array has changed"
     clean "$db"

@@ -14,7 +14,7 @@ static bool put_entry(spill_store_t *store, const char *name, const bson_t *expe
 {
     bool done = !expected;
     spill_code_t code =
-        store->ops->catalog_put(store, SPILL_CATALOG_IMPORT, name, expected, document, &done, NULL);
+        store->ops->catalog_put(store, SPILL_CATALOG_JOB, name, expected, document, &done, NULL);
     assert_int_equal(code, SPILL_OK);
     return done;
 }
@@ -38,21 +38,21 @@ static void entry_is_put_if_unchanged(void **state)
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
     bson_t *one = BCON_NEW("at", BCON_INT64(1)), *two = BCON_NEW("at", BCON_INT64(2));
-    assert_entry(fixture.store, SPILL_CATALOG_IMPORT, "log", NULL);
+    assert_entry(fixture.store, SPILL_CATALOG_JOB, "log", NULL);
     assert_false(put_entry(fixture.store, "log", one, two)); /* no entry exists */
     assert_true(put_entry(fixture.store, "log", NULL, one));
     assert_false(put_entry(fixture.store, "log", NULL, two)); /* an entry exists */
     assert_false(put_entry(fixture.store, "log", two, two));
-    assert_entry(fixture.store, SPILL_CATALOG_IMPORT, "log", one);
+    assert_entry(fixture.store, SPILL_CATALOG_JOB, "log", one);
     assert_true(put_entry(fixture.store, "log", one, two));
     fixture_reopen(&fixture);
-    assert_entry(fixture.store, SPILL_CATALOG_IMPORT, "log", two);
+    assert_entry(fixture.store, SPILL_CATALOG_JOB, "log", two);
     assert_entry(fixture.store, SPILL_CATALOG_DEFINITION, "log", NULL);
     spill_code_t code =
-        fixture.store->ops->catalog_delete(fixture.store, SPILL_CATALOG_IMPORT, "log", NULL);
+        fixture.store->ops->catalog_delete(fixture.store, SPILL_CATALOG_JOB, "log", NULL);
     assert_int_equal(code, SPILL_OK);
-    assert_entry(fixture.store, SPILL_CATALOG_IMPORT, "log", NULL);
-    code = fixture.store->ops->catalog_delete(fixture.store, SPILL_CATALOG_IMPORT, "log", NULL);
+    assert_entry(fixture.store, SPILL_CATALOG_JOB, "log", NULL);
+    code = fixture.store->ops->catalog_delete(fixture.store, SPILL_CATALOG_JOB, "log", NULL);
     assert_int_equal(code, SPILL_OK); /* the second time: no effect */
     bson_destroy(one);
     bson_destroy(two);
@@ -81,7 +81,7 @@ static void names_are_sorted(void **state)
         assert_true(put_entry(fixture.store, names[i], NULL, document));
     const char *const imports[] = {"apple", "applesauce", "pear", "plum"};
     const char *const definitions[] = {"feed"};
-    assert_names(&fixture, SPILL_CATALOG_IMPORT, 4, imports);
+    assert_names(&fixture, SPILL_CATALOG_JOB, 4, imports);
     assert_names(&fixture, SPILL_CATALOG_DEFINITION, 1, definitions);
     bson_destroy(document);
     fixture_close(&fixture);

@@ -495,7 +495,7 @@ static void list_oversized(const fixture_t *fixture, const spill_list_query_t *q
         assert_true(one->bytes >= one->elements * 8);
         bson_string_append_printf(text, "%.*s:%lld:%s ", (int)one->owner.size_bytes - 5,
                                   (const char *)one->owner.data + 4, (long long)one->elements,
-                                  one->ours ? "managed" : "unmanaged");
+                                  one->managed ? "managed" : "unmanaged");
     } while (item);
     spill_cursor_release(&cursor);
 }
@@ -516,12 +516,12 @@ static void oversized_heads_are_found(void **state)
     static const struct {
         const char *name;
         int64_t count;
-        bool ours;
+        bool managed;
     } owners[] = {{"ada", 5, false}, {"bob", 3, true},  {"cid", 1, false},
                   {"dan", 0, false}, {"eve", 12, true}, {"fay", 4, true}};
     for (size_t i = 0; i < sizeof owners / sizeof *owners; i++) {
         fixture_owner(&fixture, owners[i].name);
-        if (owners[i].ours)
+        if (owners[i].managed)
             append_numbers(&fixture, SPILL_HEAD, 100, (size_t)owners[i].count);
         else
             write_unmanaged(&fixture, &other, owners[i].count);

@@ -183,8 +183,8 @@ def check_obstacles(database):
     before = {document["_id"]: document for document in users.find({})}
     spillway("migrate", URI, "plan.json", "--quiet", code=4)  # the dry run predicts "named"
     shown = spillway("migrate", URI, "plan.json", "--execute", "--quiet", code=1)
-    laid_out = json.loads(shown.splitlines()[0])
-    assert (laid_out["owners"], laid_out["taken"], laid_out["failed"]) == (5, 3, 2), laid_out
+    reshaped = json.loads(shown.splitlines()[0])
+    assert (reshaped["owners"], reshaped["adopted"], reshaped["failed"]) == (5, 3, 2), reshaped
     for owner in ("named", "spilled"):
         assert users.find_one({"_id": owner}) == before[owner], f"{owner} was changed"
     for owner in ("counts", "odd", "replaced"):
@@ -249,7 +249,7 @@ def main():
     fill(database.users)
     shown = spillway("migrate", URI, "plan.json", "--json")
     survey = json.loads(shown.splitlines()[0])
-    assert survey["plain"] == OWNERS - 1 and survey["elements"] == sum(
+    assert survey["unmanaged"] == OWNERS - 1 and survey["elements"] == sum(
         12 * owner for owner in range(OWNERS)), survey
     assert "spillway.definitions" not in database.list_collection_names() or \
         database["spillway.definitions"].count_documents({}) == 0, "a dry run changed the database"

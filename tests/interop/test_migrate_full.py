@@ -112,7 +112,7 @@ def main():
     for slack in SLACKS:
         make(users, slack)
     survey = json.loads(spillway("migrate", URI, "plan.json", "--json").splitlines()[0])
-    assert survey["full"] == survey["plain"] == len(SLACKS), survey
+    assert survey["full"] == survey["unmanaged"] == len(SLACKS), survey
     stop, result = multiprocessing.Event(), multiprocessing.Queue()
     writers = [multiprocessing.Process(target=write, args=(slack, stop, result))
                for slack in SLACKS]

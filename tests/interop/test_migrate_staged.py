@@ -156,7 +156,7 @@ def write(writer, owners, mine, stop, result):
 
 
 def progress():
-    """How many steps the log has: each owner is adopted ("taken") and copied ("brought")."""
+    """How many steps the log has: each owner is adopted ("adopted") and copied ("caughtUp")."""
     done = set()
     with open("moved.ndjson", encoding="utf-8") as lines:
         for line in lines:
@@ -164,8 +164,8 @@ def progress():
                 row = json.loads(line)
             except ValueError:  # a line that a kill cut off
                 continue
-            if row["event"] == "owner" and (row.get("taken") or row.get("brought")):
-                done.add((json.dumps(row["owner"]), row.get("brought", False)))
+            if row["event"] == "owner" and (row.get("adopted") or row.get("caughtUp")):
+                done.add((json.dumps(row["owner"]), row.get("caughtUp", False)))
     return len(done)
 
 

@@ -140,7 +140,7 @@ static void settle_owner(gateway_client_t *client)
     spill_managed_owners_t *owners = spill_served_managed(client->served);
     clock_gettime(CLOCK_MONOTONIC, &now);
     spill_managed_forget(owners, "c", &owner);
-    spill_managed_note(owners, "c", &owner, now.tv_sec - SPILL_MANAGED_SETTLED_SECONDS - 1);
+    spill_managed_note(owners, "c", &owner, now.tv_sec - SPILL_MANAGED_CERTAIN_SECONDS - 1);
 }
 
 static void push_numbered(gateway_client_t *client, int64_t txn_number, int element)

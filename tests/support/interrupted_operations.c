@@ -181,8 +181,7 @@ static spill_code_t read_skipping(stage_t *stage, bson_string_t *out, spill_erro
 static spill_code_t read_activities(stage_t *stage, bson_string_t *out, spill_error_t *error)
 {
     spill_slice_t *slice;
-    spill_code_t code =
-        spill_array_get_activities(stage->array, &stage->owner, 1, 5, &slice, error);
+    spill_code_t code = spill_array_read_newest(stage->array, &stage->owner, 1, 5, &slice, error);
     print_slice(out, slice);
     return code;
 }

@@ -66,7 +66,7 @@ static bool is_oversized(const model_store_t *model, const spill_definition_t *d
     bson_iter_t id;
     if (!bson_iter_init_find(&id, fields->document, "_id"))
         return false;
-    *oversized = (spill_oversized_t){.owner = spill_value_from_iter(&id), .ours = head != NULL};
+    *oversized = (spill_oversized_t){.owner = spill_value_from_iter(&id), .managed = head != NULL};
     if (!head)
         return spill_unmanaged_measure(definition, fields->document, query->oversized.full,
                                        oversized);

@@ -12,7 +12,7 @@ static void put_checkpoint(spill_store_t *store, const char *name, const bson_t 
     bool done;
     spill_error_t error;
     assert_int_equal(
-        store->ops->catalog_put(store, SPILL_CATALOG_IMPORT, name, NULL, checkpoint, &done, &error),
+        store->ops->catalog_put(store, SPILL_CATALOG_JOB, name, NULL, checkpoint, &done, &error),
         SPILL_OK);
     assert_true(done);
 }

@@ -33,7 +33,7 @@ static void document_is_full_by_slots_or_bytes(void **state)
     };
     const spill_limits_t limits = {.slots_max = 10, .bytes_max = 1000};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_int_equal(spill_limits_allow(&limits, cases[i].slots, cases[i].live, cases[i].bytes),
+        assert_int_equal(spill_limits_fit(&limits, cases[i].slots, cases[i].live, cases[i].bytes),
                          cases[i].allowed);
 }
 

@@ -443,11 +443,11 @@ static void reads(void **state)
         REFUSED(spill_array_read(array, &owner, &options, &slice, &error));
         assert_null(slice);
     }
-    REFUSED(spill_array_get_activities(NULL, &owner, 0, 1, &slice, &error));
-    REFUSED(spill_array_get_activities(array, NULL, 0, 1, &slice, &error));
-    REFUSED(spill_array_get_activities(array, &owner, 0, 1, NULL, &error));
-    REFUSED(spill_array_get_activities(array, &owner, -1, 1, &slice, &error));
-    REFUSED(spill_array_get_activities(array, &owner, 0, 0, &slice, &error));
+    REFUSED(spill_array_read_newest(NULL, &owner, 0, 1, &slice, &error));
+    REFUSED(spill_array_read_newest(array, NULL, 0, 1, &slice, &error));
+    REFUSED(spill_array_read_newest(array, &owner, 0, 1, NULL, &error));
+    REFUSED(spill_array_read_newest(array, &owner, -1, 1, &slice, &error));
+    REFUSED(spill_array_read_newest(array, &owner, 0, 0, &slice, &error));
     REFUSED(spill_array_top(NULL, &owner, 1, &slice, &error));
     REFUSED(spill_array_top(array, NULL, 1, &slice, &error));
     REFUSED(spill_array_top(array, &owner, 1, NULL, &error));

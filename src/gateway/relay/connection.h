@@ -15,9 +15,9 @@
 #define SPILL_GATEWAY_RELAY_CONNECTION_H
 
 #include "gateway/relay/authentication.h"
-#include "gateway/translate/first_step.h"
 #include "gateway/relay/link.h"
 #include "gateway/slow.h"
+#include "gateway/translate/first_step.h"
 #include "gateway/translate/translation_job.h"
 
 typedef struct spill_connection spill_connection_t;

@@ -1,9 +1,9 @@
 /* The events of sockets and loops. */
 #include "gateway/relay/serving.h"
 
+#include "gateway/gateway_log.h"
 #include "gateway/relay/connection.h"
 #include "gateway/relay/dispatch.h"
-#include "gateway/gateway_log.h"
 #include "gateway/relay/inbound.h"
 
 /* ---- the client's socket --------------------------------------------------------------------- */

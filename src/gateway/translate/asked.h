@@ -51,7 +51,7 @@ bool spill_asked_document(spill_translation_t *translation, const spill_asked_t 
 size_t spill_asked_estimate(const spill_translation_t *translation, const spill_asked_t *asked,
                             const bson_t *document);
 
-/* The bookkeeping of F in a document; false: the array is plain, or the document has none. */
+/* The bookkeeping of F in a document; false: the array is unmanaged, or the document has none. */
 typedef struct spill_book {
     int64_t epoch, rev, first, pages, low, removed;
     bson_t gone; /* static */

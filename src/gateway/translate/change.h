@@ -1,7 +1,8 @@
 /*
- * One statement of an update, on plain and on managed arrays. The client's own statement changes a
- * plain array; its filter has more conditions. The library makes a $push to a managed array. Any
- * other change of a managed array needs an array without pages (spill_change_adopted).
+ * One statement of an update, on unmanaged and on managed arrays. The client's own statement
+ * changes an unmanaged array; its filter has more conditions. The library makes a $push to a
+ * managed array. Any other change of a managed array needs an array without pages
+ * (spill_change_adopted).
  *
  * A write error is a failure of the translation with `whole` false; a failed command has it true.
  */
@@ -69,7 +70,7 @@ struct spill_change {
     bool appended;
     bool repeated;   /* ... if it was */
     bool impossible; /* the library's last append failed because of what the document is */
-    bool made_plain; /* spill_change_adopted has ended the bookkeeping, and no more */
+    bool ended;      /* spill_change_adopted has ended the bookkeeping, and no more */
     bson_t owner;    /* {_id: ...} */
     spill_append_result_t result;
 };
@@ -86,7 +87,7 @@ bool spill_change_many(spill_change_t *change);
  * Any statement on the owner's managed array without pages: the client's own update, which gives
  * all elements new numbers (store/renumber.h). *matched is false if the head is gone or does not
  * match. An array with pages is refused, unless the session has made the statement before. If F
- * is missing, change->made_plain may become true: then the caller sends the statement for a plain
+ * is missing, change->ended may become true: then the caller sends the statement for an unmanaged
  * array.
  * (change_adopted.c)
  */
@@ -115,22 +116,23 @@ bool spill_change_append(spill_change_t *change, const bson_t *id, bool *matched
 
 /*
  * Is the owner known to be managed, so that a push begins with the library? A numbered write waits
- * until drivers repeat no write from the time when the array was plain: such a repetition has to
- * reach the server's own record first.
+ * until drivers repeat no write from the time when the array was unmanaged: such a repetition has
+ * to reach the server's own record first.
  */
 bool spill_change_is_known_managed(const spill_change_t *change, const spill_value_t *owner);
 
-/* The conditions under which the statement may change a plain array. `cautious`: a short one. */
+/* The conditions under which the statement may change an unmanaged array. `cautious`: a short one.
+ */
 void spill_change_guard(const spill_change_t *change, bool cautious, bson_t *guards);
 
 /* Conditions on the head. The call appends to `guards`. */
-void spill_guard_plain(const spill_translation_t *translation, bson_t *guards);
+void spill_guard_unmanaged(const spill_translation_t *translation, bson_t *guards);
 void spill_guard_no_pages(const spill_translation_t *translation, bson_t *guards);
 void spill_guard_short(const spill_translation_t *translation, int64_t longest, bson_t *guards);
 
 /*
- * The length up to which a plain array may grow by this push: the threshold, or fewer elements of
- * the push's size if they fill head_bytes_max. (A condition cannot ask for a document's size.)
+ * The length up to which an unmanaged array may grow by this push: the threshold, or fewer elements
+ * of the push's size if they fill head_bytes_max. (A condition cannot ask for a document's size.)
  */
 int64_t spill_change_longest(const spill_change_t *change);
 

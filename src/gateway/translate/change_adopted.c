@@ -297,9 +297,10 @@ static bool update_head(rewrite_t *rewrite, bool *matched)
 
 /*
  * F is missing or no array. What an operator makes of that, only the server knows: it may depend on
- * whether the update changes anything else. So the document becomes plain by an update of its own.
+ * whether the update changes anything else. So the document becomes unmanaged by an update of its
+ * own.
  */
-static bool make_plain(rewrite_t *rewrite, bool *made)
+static bool end_management(rewrite_t *rewrite, bool *made)
 {
     bson_t reply;
     bson_iter_t iter;
@@ -400,8 +401,8 @@ static bool try_once(rewrite_t *rewrite, bson_t *last, bool *matched, bool *sett
         return false;
     if (rewrite->before.length < 0 && !change->statement->pipeline &&
         !change->statement->replaces) {
-        bool done = make_plain(rewrite, &change->made_plain);
-        *settled = change->made_plain;
+        bool done = end_management(rewrite, &change->ended);
+        *settled = change->ended;
         return done;
     }
     if (!update_head(rewrite, matched))

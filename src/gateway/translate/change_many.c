@@ -1,6 +1,6 @@
 /*
- * multi: true on F. The owners are found first. Then each is changed at most once: the plain ones
- * by the client's statement, many at a time, the managed ones by the library.
+ * multi: true on F. The owners are found first. Then each is changed at most once: the unmanaged
+ * ones by the client's statement, many at a time, the managed ones by the library.
  */
 #include "gateway/translate/change.h"
 
@@ -14,15 +14,15 @@
 enum { OWNERS_MAX = 1000000, OWNERS_AT_A_TIME = 1000 };
 
 typedef struct owners {
-    bson_t plain;   /* array of _ids */
-    bson_t managed; /* array of _ids */
-    uint32_t plain_count, managed_count;
+    bson_t unmanaged; /* array of _ids */
+    bson_t managed;   /* array of _ids */
+    uint32_t unmanaged_count, managed_count;
     bool any_pages;
 } owners_t;
 
 static void release_owners(owners_t *owners)
 {
-    bson_destroy(&owners->plain);
+    bson_destroy(&owners->unmanaged);
     bson_destroy(&owners->managed);
 }
 
@@ -38,9 +38,9 @@ static void add_owner(const spill_translation_t *translation, const bson_t *docu
     if (!bson_iter_init_find(&id, document, "_id"))
         return;
     bool managed = spill_book_read(document, translation->array, &book);
-    uint32_t *count = managed ? &owners->managed_count : &owners->plain_count;
+    uint32_t *count = managed ? &owners->managed_count : &owners->unmanaged_count;
     bson_uint32_to_string((*count)++, &key, text, sizeof text);
-    bson_append_iter(managed ? &owners->managed : &owners->plain, key, -1, &id);
+    bson_append_iter(managed ? &owners->managed : &owners->unmanaged, key, -1, &id);
     owners->any_pages = owners->any_pages || (managed && book.pages > 0);
 }
 
@@ -58,7 +58,7 @@ static bool add_batch(spill_translation_t *translation, const bson_t *reply, con
         while (bson_iter_next(&each))
             if (spill_iter_document(&each, &document))
                 add_owner(translation, &document, owners);
-    if (owners->plain_count + owners->managed_count <= OWNERS_MAX)
+    if (owners->unmanaged_count + owners->managed_count <= OWNERS_MAX)
         return true;
     return spill_translation_refuse(translation, translation->array, "multi: true",
                                     "more than a million documents match: update fewer at a time");
@@ -98,8 +98,9 @@ static bool find_owners(spill_change_t *change, owners_t *owners)
 /* ---- change them ----------------------------------------------------------------------------- */
 
 /*
- * Fewer plain owners were changed than were found. Those that no longer match q are rightly left
- * out. But if another client has adopted one meanwhile, it is not known whether it was changed.
+ * Fewer unmanaged owners were changed than were found. Those that no longer match q are rightly
+ * left out. But if another client has adopted one meanwhile, it is not known whether it was
+ * changed.
  */
 static bool check_adopted(spill_change_t *change, const bson_t *ids)
 {
@@ -128,19 +129,19 @@ static bool change_batch(spill_change_t *change, const bson_t *ids, uint32_t cou
     bson_t guards = BSON_INITIALIZER;
     int64_t before = change->n;
     BCON_APPEND(&guards, "_id", "{", "$in", BCON_ARRAY(ids), "}");
-    spill_guard_plain(change->translation, &guards);
+    spill_guard_unmanaged(change->translation, &guards);
     bool done = change->attempt(change, &guards, false, true);
     bson_destroy(&guards);
     return done && (change->n - before == (int64_t)count || check_adopted(change, ids));
 }
 
-static bool change_plain(spill_change_t *change, const owners_t *owners)
+static bool change_unmanaged(spill_change_t *change, const owners_t *owners)
 {
     bson_iter_t id;
     bson_t batch;
-    uint32_t count = 0, left = owners->plain_count;
+    uint32_t count = 0, left = owners->unmanaged_count;
     bool done = true;
-    if (!bson_iter_init(&id, &owners->plain))
+    if (!bson_iter_init(&id, &owners->unmanaged))
         return true;
     bson_init(&batch);
     while (done && bson_iter_next(&id)) {
@@ -170,8 +171,8 @@ static bool change_others(spill_change_t *change, const owners_t *owners)
     return done;
 }
 
-/* The owner has become plain. */
-static bool change_made_plain(spill_change_t *change, const bson_iter_t *id)
+/* The owner has become unmanaged. */
+static bool change_ended(spill_change_t *change, const bson_iter_t *id)
 {
     SPILL_SCOPED(bson_destroy) bson_t ids = BSON_INITIALIZER;
     bson_append_iter(&ids, "0", -1, id);
@@ -189,11 +190,11 @@ static bool change_managed(spill_change_t *change, const owners_t *owners)
     while (done && bson_iter_next(&id)) {
         bson_t owner = BSON_INITIALIZER;
         bson_append_iter(&owner, "_id", -1, &id);
-        change->made_plain = false;
+        change->ended = false;
         done = spill_change_is_appended(change) ? spill_change_append(change, &owner, &matched)
                                                 : spill_change_adopted(change, &owner, &matched);
-        if (done && change->made_plain)
-            done = change_made_plain(change, &id);
+        if (done && change->ended)
+            done = change_ended(change, &id);
         bson_destroy(&owner);
     }
     return done;
@@ -206,7 +207,7 @@ bool spill_change_many(spill_change_t *change)
     const spill_statement_t *statement = change->statement;
     bool any = false;
     bson_t guards;
-    bson_init(&owners.plain);
+    bson_init(&owners.unmanaged);
     bson_init(&owners.managed);
     if (statement->q_mentions != 0 &&
         !spill_translation_find_pages(translation, &statement->q, &any))
@@ -220,10 +221,10 @@ bool spill_change_many(spill_change_t *change)
         return spill_change_refuse(translation, statement);
     if (owners.managed_count > 0 && appends && !spill_change_may_append(change))
         return false;
-    if (owners.plain_count + owners.managed_count > 0 || !statement->upsert)
-        return change_plain(change, &owners) && change_managed(change, &owners);
+    if (owners.unmanaged_count + owners.managed_count > 0 || !statement->upsert)
+        return change_unmanaged(change, &owners) && change_managed(change, &owners);
     bson_init(&guards);
-    spill_guard_plain(translation, &guards);
+    spill_guard_unmanaged(translation, &guards);
     bool done = change->attempt(change, &guards, true, true);
     bson_destroy(&guards);
     return done;

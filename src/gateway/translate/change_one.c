@@ -240,8 +240,8 @@ static bool prepare(spill_change_t *change, const spill_look_t *look)
 }
 
 /*
- * Adopt a long plain array, and append to it. A change by another client is no error: the caller
- * looks again.
+ * Adopt a long unmanaged array, and append to it. A change by another client is no error: the
+ * caller looks again.
  */
 static bool adopt_and_append(spill_change_t *change, const spill_look_t *look)
 {
@@ -272,11 +272,11 @@ void spill_change_guard(const spill_change_t *change, bool cautious, bson_t *gua
     else if (change->statement->kind == SPILL_STATEMENT_OTHER)
         spill_guard_no_pages(change->translation, guards);
     else
-        spill_guard_plain(change->translation, guards);
+        spill_guard_unmanaged(change->translation, guards);
 }
 
-/* Send the statement for a plain array. `cautious`: only if its array is short. */
-static bool attempt_plain(spill_change_t *change, bool cautious, bool upsert)
+/* Send the statement for an unmanaged array. `cautious`: only if its array is short. */
+static bool attempt_unmanaged(spill_change_t *change, bool cautious, bool upsert)
 {
     bson_t guards = BSON_INITIALIZER;
     spill_change_guard(change, cautious, &guards);
@@ -358,7 +358,7 @@ static bool insert(spill_change_t *change, bool *tried)
     if (*tried) /* by another unique index, or under other conditions of q */
         return false;
     *tried = true;
-    if (attempt_plain(change, true, true))
+    if (attempt_unmanaged(change, true, true))
         return true;
     if (spill_translation_failure_code(change->translation) != SPILL_SERVER_DUPLICATE_KEY)
         return false;
@@ -429,8 +429,8 @@ static bool look_and_change(spill_change_t *change, bool *cautious, bool *tried,
     spill_look_release(&look);
     if (!found)
         return change_none(change, failed, tried, again);
-    return done &&
-           (is_settled(change) || attempt_plain(change, *cautious, false) || may_be_full(change));
+    return done && (is_settled(change) || attempt_unmanaged(change, *cautious, false) ||
+                    may_be_full(change));
 }
 
 bool spill_change_is_known_managed(const spill_change_t *change, const spill_value_t *owner)
@@ -443,7 +443,7 @@ bool spill_change_is_known_managed(const spill_change_t *change, const spill_val
     int64_t known = spill_managed_since(spill_served_managed(translation->served),
                                         translation->at->collection, owner, now_seconds());
     return translation->command->txn_number < 0 ? known >= 0
-                                                : known >= SPILL_MANAGED_SETTLED_SECONDS;
+                                                : known >= SPILL_MANAGED_CERTAIN_SECONDS;
 }
 
 /* Append to an owner that is known to be managed. It may have changed: then nothing happens. */
@@ -482,7 +482,7 @@ bool spill_change_one(spill_change_t *change)
         return true;
     /* Other statements on F may fail on an empty document, though there is one that is managed. */
     bool inserts = statement->upsert && by_id && statement->kind == SPILL_STATEMENT_PUSH;
-    bool sent = inserts ? insert(change, &tried) : attempt_plain(change, true, false);
+    bool sent = inserts ? insert(change, &tried) : attempt_unmanaged(change, true, false);
     if (!sent && !may_be_full(change))
         return false;
     for (int tries = 0; tries < TRIES && again && !is_settled(change); tries++)

@@ -20,7 +20,7 @@ static bool is_for_owner(spill_translation_t *translation, const spill_statement
     return true;
 }
 
-static void make_plain(const spill_change_t *change, bson_t *body)
+static void make_unmanaged_statement(const spill_change_t *change, bson_t *body)
 {
     const spill_statement_t *statement = change->statement;
     bson_t guards = BSON_INITIALIZER;
@@ -112,7 +112,7 @@ static bool make(spill_translation_t *translation, spill_activity_t *activity,
         if (made)
             spill_activity_owner(activity, collection, &owner);
     } else {
-        make_plain(&change, body);
+        make_unmanaged_statement(&change, body);
     }
     spill_change_release(&change);
     spill_numbers_release(&numbers);

@@ -1,10 +1,9 @@
 /*
  * The first step of an update of one array, made on the loop's thread:
  *
- *   a plain array     the client's own statement, with the conditions that the array is plain and
- *                     short
- *   a managed one     the library's append, if it needs one update, and no other push to the owner
- *                     is in progress
+ *   an unmanaged array     the client's own statement, with the conditions that the array is
+ * unmanaged and short a managed one     the library's append, if it needs one update, and no other
+ * push to the owner is in progress
  *
  * If the server makes it, its reply is the client's, and no worker is needed. If it certainly did
  * not, a worker carries out the command from its beginning.

@@ -11,7 +11,7 @@
 
 /* ---- conditions ------------------------------------------------------------------------------ */
 
-void spill_guard_plain(const spill_translation_t *translation, bson_t *guards)
+void spill_guard_unmanaged(const spill_translation_t *translation, bson_t *guards)
 {
     char path[SPILL_BOOK_PATH_SIZE];
     BCON_APPEND(guards, spill_translation_book_path(translation, "", path), "{", "$exists",
@@ -39,7 +39,7 @@ int64_t spill_change_longest(const spill_change_t *change)
 void spill_guard_short(const spill_translation_t *translation, int64_t longest, bson_t *guards)
 {
     char path[SPILL_NAME_SIZE + 32];
-    spill_guard_plain(translation, guards);
+    spill_guard_unmanaged(translation, guards);
     snprintf(path, sizeof path, "%s.%" PRId64, translation->array, longest > 0 ? longest : 0);
     BCON_APPEND(guards, path, "{", "$exists", BCON_BOOL(false), "}");
 }

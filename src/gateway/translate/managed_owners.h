@@ -16,8 +16,8 @@
 
 #define SPILL_MANAGED_OWNERS_MAX 16384
 
-/* How long an owner has been managed before a numbered write may skip the plain statement. */
-#define SPILL_MANAGED_SETTLED_SECONDS 120
+/* How long an owner has been managed before a numbered write may skip the unmanaged statement. */
+#define SPILL_MANAGED_CERTAIN_SECONDS 120
 
 /* Zeroed: no owner is known. */
 typedef struct spill_managed_owners {

@@ -52,7 +52,7 @@ static void free_table(table_t *table)
     bson_free(table);
 }
 
-/* A relayed push to a plain owner would not keep each id once. */
+/* A relayed push to an unmanaged owner would not keep each id once. */
 static bool is_served(const spill_definition_t *definition)
 {
     const spill_schema_t *schema = spill_schema_of(definition);

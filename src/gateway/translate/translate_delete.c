@@ -1,4 +1,4 @@
-/* delete: plain owners by the client's statement, managed ones one by one. */
+/* delete: unmanaged owners by the client's statement, managed ones one by one. */
 #include "gateway/relay/classify.h"
 #include "gateway/translate/mention.h"
 #include "gateway/translate/removal.h"
@@ -65,15 +65,15 @@ static bool send(deletion_t *deletion, const bson_t *query, bool only, int64_t *
 }
 
 /*
- * Delete plain owners. A managed head without pages is not among them: a client that has begun to
- * spill it may put a page after the head is gone, and only removal.c leaves a note of it.
+ * Delete unmanaged owners. A managed head without pages is not among them: a client that has begun
+ * to spill it may put a page after the head is gone, and only removal.c leaves a note of it.
  */
-static bool delete_plain(deletion_t *deletion)
+static bool delete_unmanaged(deletion_t *deletion)
 {
     SPILL_SCOPED(bson_destroy) bson_t query = BSON_INITIALIZER;
     int64_t n = 0;
     bson_concat(&query, &deletion->q);
-    spill_guard_plain(deletion->translation, &query);
+    spill_guard_unmanaged(deletion->translation, &query);
     bool done = send(deletion, &query, false, &n);
     deletion->n += n;
     return done;
@@ -131,7 +131,7 @@ static bool run(spill_translation_t *translation, const bson_t *document, spill_
     if (any)
         return refuse(&deletion);
     deletion.sums = sums;
-    bool done = delete_plain(&deletion);
+    bool done = delete_unmanaged(&deletion);
     while (done && found && (deletion.many || deletion.n == 0))
         done = delete_managed(&deletion, &found);
     sums->n += deletion.n;

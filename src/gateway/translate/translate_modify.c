@@ -115,8 +115,8 @@ static bool remove_managed(spill_modify_t *modify, bool *found, bool *removed, b
 }
 
 /*
- * The server has answered the removal of a plain array. A managed one shows that it recognized a
- * repetition: the first try has removed the head, and perhaps not yet all pages.
+ * The server has answered the removal of an unmanaged array. A managed one shows that it recognized
+ * a repetition: the first try has removed the head, and perhaps not yet all pages.
  */
 static bool reply_removed(spill_modify_t *modify, bson_t *reply)
 {
@@ -147,7 +147,7 @@ static bool run_removal(spill_modify_t *modify, bson_t *reply)
     if (any)
         return spill_change_refuse(translation, &modify->statement);
     bson_concat(&query, &modify->query);
-    spill_guard_plain(translation, &query);
+    spill_guard_unmanaged(translation, &query);
     for (int tries = 0; tries < TRIES && found; tries++) {
         if (!spill_modify_send(modify, &query, false))
             return false;

@@ -154,7 +154,7 @@ static bool is_oversized(const walk_t *walk, const bson_t *fields, spill_oversiz
     *oversized = (spill_oversized_t){.owner = spill_value_from_iter(&id)};
     if (!head->present)
         return spill_unmanaged_measure(walk->definition, fields, query->oversized.full, oversized);
-    oversized->ours = true;
+    oversized->managed = true;
     oversized->elements = head->live;
     oversized->bytes = head->live_bytes;
     return spill_state_slots(head) >= query->oversized.slots ||

@@ -173,16 +173,17 @@ static bool same_list(const list_state_t *one, const list_state_t *other)
 
 /*
  * The list did not change while the files were opened, so no file in it was deleted meanwhile: a
- * writer deletes a file after it wrote a list without it. Sets *settled to false if it did change.
+ * writer deletes a file after it wrote a list without it. Sets *unchanged to false if it did
+ * change.
  */
-static int pin_once(spill_pinned_t *pinned, int folder, bool *settled)
+static int pin_once(spill_pinned_t *pinned, int folder, bool *unchanged)
 {
     list_state_t before = read_list_state(folder);
     int problem = add_files(pinned, folder);
     if (problem == 0)
         measure_files(pinned);
     list_state_t after = read_list_state(folder);
-    *settled = problem == 0 && before.name[0] && same_list(&before, &after);
+    *unchanged = problem == 0 && before.name[0] && same_list(&before, &after);
     return problem;
 }
 
@@ -192,15 +193,15 @@ static spill_code_t pin_files(spill_pinned_t *pinned, int folder, spill_error_t 
     int64_t pause_us = PAUSE_US;
     int64_t end_us = spill_clock_now_us(NULL) + WAIT_US;
     for (int tries = 1;; tries++) {
-        bool settled;
-        int problem = pin_once(pinned, folder, &settled);
+        bool unchanged;
+        int problem = pin_once(pinned, folder, &unchanged);
         if (problem != 0)
             return spill_fail_errno(
                 error, problem, "%s%s: cannot open%s", pinned->folder, pinned->unopened,
                 problem == EMFILE ? " (raise the limit of open files, ulimit -n)" : "");
         bool missing =
             !spill_pinned_find(pinned, "CURRENT") || read_list_state(folder).name[0] == 0;
-        if (settled || (missing && tries >= MISSING_TRIES))
+        if (unchanged || (missing && tries >= MISSING_TRIES))
             return SPILL_OK;
         if (spill_clock_now_us(NULL) >= end_us)
             return spill_fail_retryable(error, SPILL_BUSY,

@@ -15,7 +15,7 @@
 /* An entry is {_id: name, entry: {...}} in the collection of its kind. */
 static const char *collection_of(spill_catalog_t kind)
 {
-    return kind == SPILL_CATALOG_DEFINITION ? SPILL_MONGO_DEFINITIONS : SPILL_MONGO_IMPORTS;
+    return kind == SPILL_CATALOG_DEFINITION ? SPILL_MONGO_DEFINITIONS : SPILL_MONGO_JOBS;
 }
 
 /* Copy the entry of a document of the catalog. */
@@ -67,7 +67,7 @@ static bool add_entry(void *context, const bson_t *stored)
     for (size_t i = 0; i < 2 && pair->code == SPILL_OK; i++)
         if (!pair->documents[i] && strcmp(pair->names[i], name) == 0)
             pair->code =
-                copy_entry(SPILL_CATALOG_IMPORT, name, stored, &pair->documents[i], pair->error);
+                copy_entry(SPILL_CATALOG_JOB, name, stored, &pair->documents[i], pair->error);
     return pair->code == SPILL_OK;
 }
 
@@ -79,8 +79,8 @@ spill_code_t spill_mongo_imports_get(spill_store_t *store, const char *const nam
     bson_t *pipeline = BCON_NEW("0", "{", "$match", "{", "_id", "{", "$in", "[",
                                 BCON_UTF8(names[0]), BCON_UTF8(names[1]), "]", "}", "}", "}");
     documents[0] = documents[1] = NULL;
-    SPILL_TRY(spill_mongo_each((spill_mongo_t *)store, collection_of(SPILL_CATALOG_IMPORT),
-                               pipeline, false, add_entry, &pair, error));
+    SPILL_TRY(spill_mongo_each((spill_mongo_t *)store, collection_of(SPILL_CATALOG_JOB), pipeline,
+                               false, add_entry, &pair, error));
     return pair.code;
 }
 
@@ -388,12 +388,12 @@ static spill_code_t copy_import(const bson_t *stored, const char *import, bson_t
     if (!BSON_ITER_HOLDS_DOCUMENT(&found))
         return spill_fail(error, SPILL_CORRUPT,
                           "%s: the server's answer is wrong: an import of another type",
-                          SPILL_MONGO_IMPORTS);
+                          SPILL_MONGO_JOBS);
     bson_iter_document(&found, &size, &data);
     bool valid = bson_init_static(&document, data, size);
-    return valid ? copy_entry(SPILL_CATALOG_IMPORT, import, &document, entry, error)
-                 : spill_fail(error, SPILL_CORRUPT, "%s: '%s' is not valid BSON",
-                              SPILL_MONGO_IMPORTS, import);
+    return valid ? copy_entry(SPILL_CATALOG_JOB, import, &document, entry, error)
+                 : spill_fail(error, SPILL_CORRUPT, "%s: '%s' is not valid BSON", SPILL_MONGO_JOBS,
+                              import);
 }
 
 spill_code_t spill_mongo_open_entries(spill_store_t *store, const char *name, const char *import,
@@ -403,7 +403,7 @@ spill_code_t spill_mongo_open_entries(spill_store_t *store, const char *name, co
     bson_t *pipeline = BCON_NEW(
         "0", "{", "$match", "{", "_id", "{", "$eq", BCON_UTF8(name), "}", "}", "}", "1", "{",
         "$addFields", "{", "import", "{", "$literal", BCON_UTF8(import), "}", "}", "}", "2", "{",
-        "$lookup", "{", "from", BCON_UTF8(SPILL_MONGO_IMPORTS), "localField", BCON_UTF8("import"),
+        "$lookup", "{", "from", BCON_UTF8(SPILL_MONGO_JOBS), "localField", BCON_UTF8("import"),
         "foreignField", BCON_UTF8("_id"), "as", BCON_UTF8("imports"), "}", "}");
     bson_t stored;
     bool found;
@@ -437,10 +437,10 @@ static spill_code_t find_marker(spill_mongo_t *store, const bson_t *marker, bool
     bson_t *opts = BCON_NEW("readConcern", "{", "level", MONGOC_READ_CONCERN_LEVEL_LOCAL, "}");
     mongoc_client_t *client = mongoc_client_pool_pop(store->pool);
     mongoc_collection_t *marks =
-        mongoc_client_get_collection(client, store->database, SPILL_MONGO_CHECKPOINTS);
+        mongoc_client_get_collection(client, store->database, SPILL_MONGO_DROP_RECORDS);
     mongoc_cursor_t *cursor = mongoc_collection_find_with_opts(marks, marker, opts, store->primary);
     spill_mongo_cursor_t documents =
-        spill_mongo_cursor(store, SPILL_MONGO_CHECKPOINTS, cursor, true);
+        spill_mongo_cursor(store, SPILL_MONGO_DROP_RECORDS, cursor, true);
     const bson_t *document;
     spill_code_t code = spill_mongo_cursor_next(&documents, &document, error);
     *found = document != NULL;
@@ -464,10 +464,10 @@ spill_code_t spill_mongo_same(spill_store_t *store, spill_store_t *other, bool *
     *same = false;
     bson_oid_init(&id, NULL);
     bson_t *marker = BCON_NEW("_id", BCON_OID(&id));
-    spill_code_t code = spill_mongo_insert(marked, SPILL_MONGO_CHECKPOINTS, marker, &done, error);
+    spill_code_t code = spill_mongo_insert(marked, SPILL_MONGO_DROP_RECORDS, marker, &done, error);
     if (code == SPILL_OK) {
         code = find_marker((spill_mongo_t *)store, marker, same, error);
-        spill_mongo_delete(marked, SPILL_MONGO_CHECKPOINTS, marker, &done, NULL);
+        spill_mongo_delete(marked, SPILL_MONGO_DROP_RECORDS, marker, &done, NULL);
     }
     bson_destroy(marker);
     return code;

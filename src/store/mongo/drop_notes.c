@@ -38,7 +38,7 @@ static spill_code_t announce(spill_mongo_t *store, const spill_drop_note_t *note
                 BCON_INT64(note->rev), "}");
     while (!done) /* two clients may insert the document at once */
         SPILL_TRY(
-            spill_mongo_upsert(store, SPILL_MONGO_CHECKPOINTS, filter, &update, &done, error));
+            spill_mongo_upsert(store, SPILL_MONGO_DROP_RECORDS, filter, &update, &done, error));
     return SPILL_OK;
 }
 
@@ -50,7 +50,7 @@ static spill_code_t complete(spill_mongo_t *store, const spill_drop_note_t *note
     bool done;
     BSON_APPEND_INT64(filter, "epoch", note->incarnation);
     BCON_APPEND(&update, "$unset", "{", "rev", BCON_BOOL(true), "}");
-    return spill_mongo_upsert(store, SPILL_MONGO_CHECKPOINTS, filter, &update, &done, error);
+    return spill_mongo_upsert(store, SPILL_MONGO_DROP_RECORDS, filter, &update, &done, error);
 }
 
 spill_code_t spill_mongo_note_drop(spill_store_t *base, const spill_definition_t *definition,
@@ -140,7 +140,7 @@ static spill_code_t announce_all(spill_mongo_t *store, const spill_definition_t 
         BCON_APPEND(&update, "$set", "{", "collection", BCON_NULL, "}");
     while (!done) /* two clients may insert the document at once */
         SPILL_TRY(
-            spill_mongo_upsert(store, SPILL_MONGO_CHECKPOINTS, filter, &update, &done, error));
+            spill_mongo_upsert(store, SPILL_MONGO_DROP_RECORDS, filter, &update, &done, error));
     return SPILL_OK;
 }
 
@@ -152,7 +152,7 @@ static spill_code_t complete_all(spill_mongo_t *store, int64_t incarnation, bson
     bool done;
     BSON_APPEND_INT64(filter, "epoch", incarnation);
     BCON_APPEND(&update, "$unset", "{", "collection", BCON_BOOL(true), "}");
-    return spill_mongo_upsert(store, SPILL_MONGO_CHECKPOINTS, filter, &update, &done, error);
+    return spill_mongo_upsert(store, SPILL_MONGO_DROP_RECORDS, filter, &update, &done, error);
 }
 
 spill_code_t spill_mongo_note_drop_all(spill_store_t *base, const spill_definition_t *definition,
@@ -193,7 +193,7 @@ static spill_code_t find_document(spill_mongo_t *store, const bson_t *filter, bs
     *incarnation = 0;
     BCON_APPEND(&pipeline, "0", "{", "$match", BCON_DOCUMENT(filter), "}");
     SPILL_TRY(
-        spill_mongo_first(store, SPILL_MONGO_CHECKPOINTS, &pipeline, document, &found, error));
+        spill_mongo_first(store, SPILL_MONGO_DROP_RECORDS, &pipeline, document, &found, error));
     if (found && bson_iter_init_find(&iter, document, "epoch"))
         *incarnation = spill_iter_int64(&iter);
     return SPILL_OK;
@@ -242,6 +242,6 @@ spill_code_t spill_mongo_forget_drop(spill_store_t *base, const spill_definition
     BCON_APPEND(&filter, "epoch", "{", "$lte", BCON_INT64(note->incarnation), "}");
     if (note->rev != SPILL_DROP_IS_CERTAIN)
         BCON_APPEND(&filter, "rev", "{", "$lte", BCON_INT64(note->rev), "}");
-    return spill_mongo_delete((spill_mongo_t *)base, SPILL_MONGO_CHECKPOINTS, &filter, &found,
+    return spill_mongo_delete((spill_mongo_t *)base, SPILL_MONGO_DROP_RECORDS, &filter, &found,
                               error);
 }

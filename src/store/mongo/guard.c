@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 /*
- * ---- room: spill_limits_allow, computed by the server. The sum is that of
+ * ---- room: spill_limits_fit, computed by the server. The sum is that of
  * spill_document_base_bytes (store/state.h), to the byte, with sizes that the server measures.
  */
 

@@ -23,7 +23,7 @@ spill_code_t spill_mongo_date(spill_mongo_t *store, const spill_request_t *reque
     *incarnation = request->incarnation;
     BCON_APPEND(&pipeline, "0", "{", "$match", "{", "_id", "dropped", "}", "}");
     SPILL_TRY(
-        spill_mongo_first(store, SPILL_MONGO_CHECKPOINTS, &pipeline, &checkpoint, &found, error));
+        spill_mongo_first(store, SPILL_MONGO_DROP_RECORDS, &pipeline, &checkpoint, &found, error));
     if (found && bson_iter_init_find(&rev, &checkpoint, "rev") &&
         spill_iter_int64(&rev) >= *incarnation)
         *incarnation = spill_iter_int64(&rev) + 1;
@@ -39,7 +39,7 @@ spill_code_t spill_mongo_raise_dropped_rev(spill_mongo_t *store, int64_t rev, sp
     bool done = false;
     while (!done) /* two clients may insert the document at once */
         SPILL_TRY(
-            spill_mongo_upsert(store, SPILL_MONGO_CHECKPOINTS, &filter, &update, &done, error));
+            spill_mongo_upsert(store, SPILL_MONGO_DROP_RECORDS, &filter, &update, &done, error));
     return SPILL_OK;
 }
 

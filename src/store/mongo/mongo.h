@@ -81,12 +81,12 @@ static inline void spill_mongo_destroy(bson_t **document)
 
 /* The store's own collections. */
 #define SPILL_MONGO_DEFINITIONS "spillway.definitions"
-#define SPILL_MONGO_IMPORTS "spillway.imports"
+#define SPILL_MONGO_JOBS "spillway.imports"
 /*
  * {_id: "dropped", rev}: the highest rev of a dropped head, or a higher number. {_id: <object id>}:
  * a short-lived marker to find out whether two connections are to one database.
  */
-#define SPILL_MONGO_CHECKPOINTS "spillway.marks"
+#define SPILL_MONGO_DROP_RECORDS "spillway.marks"
 
 /* ---- answer.c -------------------------------------------------------------------------------- */
 

@@ -149,7 +149,7 @@ spill_obstacle_t spill_mongo_obstacle(const spill_definition_t *definition,
                                       const spill_oversized_t *found, const bson_t *document)
 {
     measures_t measures;
-    if (found->ours || !read_measures(document, &measures))
+    if (found->managed || !read_measures(document, &measures))
         return SPILL_OBSTACLE_NONE;
     int64_t room = SPILL_DOCUMENT_BYTES_MAX - measures.bytes;
     bool fits = added_bytes(definition, &found->owner, &measures, 0) <= room;

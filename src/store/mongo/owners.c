@@ -309,11 +309,11 @@ static void read_oversized(const bson_t *document, spill_oversized_t *one)
         else if (strcmp(key, "bytes") == 0)
             one->bytes = spill_iter_int64(&field);
         else if (strcmp(key, "ours") == 0)
-            one->ours = bson_iter_as_bool(&field);
+            one->managed = bson_iter_as_bool(&field);
         else if (strcmp(key, "full") == 0)
             one->full = bson_iter_as_bool(&field);
     }
-    one->full = one->full && !one->ours;
+    one->full = one->full && !one->managed;
 }
 
 static void add_oversized(search_t *search, const bson_t *document, const spill_value_t *id)

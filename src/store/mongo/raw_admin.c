@@ -389,7 +389,7 @@ static spill_code_t drop(spill_raw_admin_t *base, const char *name, spill_error_
 static spill_code_t checkpoint_get(spill_raw_admin_t *base, const char *name, bson_t **document,
                                    spill_error_t *error)
 {
-    return spill_mongo_catalog_get(&((admin_t *)base)->store->base, SPILL_CATALOG_IMPORT, name,
+    return spill_mongo_catalog_get(&((admin_t *)base)->store->base, SPILL_CATALOG_JOB, name,
                                    document, error);
 }
 
@@ -403,14 +403,14 @@ static spill_code_t checkpoint_put(spill_raw_admin_t *base, const char *name,
                                    const bson_t *expected, const bson_t *document, bool *done,
                                    spill_error_t *error)
 {
-    return spill_mongo_catalog_put(&((admin_t *)base)->store->base, SPILL_CATALOG_IMPORT, name,
+    return spill_mongo_catalog_put(&((admin_t *)base)->store->base, SPILL_CATALOG_JOB, name,
                                    expected, document, done, error);
 }
 
 static spill_code_t checkpoint_delete(spill_raw_admin_t *base, const char *name,
                                       spill_error_t *error)
 {
-    return spill_mongo_catalog_delete(&((admin_t *)base)->store->base, SPILL_CATALOG_IMPORT, name,
+    return spill_mongo_catalog_delete(&((admin_t *)base)->store->base, SPILL_CATALOG_JOB, name,
                                       error);
 }
 

@@ -102,7 +102,7 @@ static spill_code_t drop_all(spill_store_t *store, const char *uri, spill_error_
     SPILL_TRY(each_collection(uri, true, error));
     SPILL_TRY(drop_definitions(store, error));
     SPILL_TRY(each_collection(uri, true, error));
-    return store->ops->catalog_delete(store, SPILL_CATALOG_IMPORT, checkpoint_name, error);
+    return store->ops->catalog_delete(store, SPILL_CATALOG_JOB, checkpoint_name, error);
 }
 
 /* ---- the place ------------------------------------------------------------------------------- */
@@ -125,8 +125,8 @@ static spill_code_t reserve_names(spill_bench_place_t *place, spill_error_t *err
     SPILL_SCOPED(bson_destroy) bson_t checkpoint = BSON_INITIALIZER;
     bool done = false;
     BSON_APPEND_UTF8(&checkpoint, "definition", SPILL_BENCH_NAME);
-    SPILL_TRY(place->store->ops->catalog_put(place->store, SPILL_CATALOG_IMPORT, checkpoint_name,
-                                             NULL, &checkpoint, &done, error));
+    SPILL_TRY(place->store->ops->catalog_put(place->store, SPILL_CATALOG_JOB, checkpoint_name, NULL,
+                                             &checkpoint, &done, error));
     if (!done)
         return spill_fail(error, SPILL_REFUSED,
                           "another run of the benchmark uses this store, or was killed: "
@@ -138,7 +138,7 @@ static spill_code_t reserve_names(spill_bench_place_t *place, spill_error_t *err
 static void release_names(spill_bench_place_t *place)
 {
     place->names_reserved = false;
-    place->store->ops->catalog_delete(place->store, SPILL_CATALOG_IMPORT, checkpoint_name, NULL);
+    place->store->ops->catalog_delete(place->store, SPILL_CATALOG_JOB, checkpoint_name, NULL);
 }
 
 spill_code_t spill_bench_enter(const spill_bench_options_t *options, spill_bench_place_t *place,

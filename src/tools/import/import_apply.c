@@ -108,7 +108,7 @@ spill_code_t spill_import_checkpoint_load(spill_store_t *store, const char *name
     spill_error_t cause;
     *stored = NULL;
     *checkpoint = (spill_import_checkpoint_t){0};
-    SPILL_TRY(store->ops->catalog_get(store, SPILL_CATALOG_IMPORT, name, stored, error));
+    SPILL_TRY(store->ops->catalog_get(store, SPILL_CATALOG_JOB, name, stored, error));
     if (*stored && decode(*stored, checkpoint, &cause) != SPILL_OK)
         return spill_fail(error, SPILL_CORRUPT,
                           "%s: the checkpoint of import '%s' cannot be read; restore a backup (%s)",
@@ -125,8 +125,8 @@ spill_code_t spill_import_checkpoint_save(spill_store_t *store, const char *name
     encode(checkpoint, &document);
     BSON_APPEND_DATE_TIME(&document, SPILL_JOB_SAVED, clock->now_us(clock->context) / 1000);
     bool done = false;
-    SPILL_TRY(store->ops->catalog_put(store, SPILL_CATALOG_IMPORT, name, *stored, &document, &done,
-                                      error));
+    SPILL_TRY(
+        store->ops->catalog_put(store, SPILL_CATALOG_JOB, name, *stored, &document, &done, error));
     if (!done)
         return spill_fail(error, SPILL_CONFLICT,
                           "another import of %s into '%s' is in progress; only one can run",
@@ -141,18 +141,18 @@ static spill_code_t drop_checkpoint(spill_store_t *store, const char *name, cons
 {
     bson_t *stored = NULL;
     bson_iter_t iter;
-    spill_code_t code = store->ops->catalog_get(store, SPILL_CATALOG_IMPORT, name, &stored, error);
+    spill_code_t code = store->ops->catalog_get(store, SPILL_CATALOG_JOB, name, &stored, error);
     bool same = code == SPILL_OK && stored && bson_iter_init_find(&iter, stored, "definition") &&
                 BSON_ITER_HOLDS_UTF8(&iter) && strcmp(bson_iter_utf8(&iter, NULL), definition) == 0;
     bson_destroy(stored);
-    return same ? store->ops->catalog_delete(store, SPILL_CATALOG_IMPORT, name, error) : code;
+    return same ? store->ops->catalog_delete(store, SPILL_CATALOG_JOB, name, error) : code;
 }
 
 spill_code_t spill_import_checkpoints_drop(spill_store_t *store, const char *definition,
                                            spill_error_t *error)
 {
     SPILL_SCOPED(spill_listing_release) spill_listing_t names = SPILL_LISTING_INIT;
-    SPILL_TRY(store->ops->catalog_names(store, SPILL_CATALOG_IMPORT, &names, error));
+    SPILL_TRY(store->ops->catalog_names(store, SPILL_CATALOG_JOB, &names, error));
     for (size_t i = 0; i < names.count; i++)
         SPILL_TRY(drop_checkpoint(store, spill_listing_item(&names, i).text, definition, error));
     return SPILL_OK;

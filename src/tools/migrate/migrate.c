@@ -31,7 +31,7 @@ static spill_code_t check_definition(const spill_definition_t *definition, spill
 static void count_owner(spill_migrate_result_t *result, const spill_oversized_t *oversized)
 {
     result->owners++;
-    result->unmanaged += oversized->ours ? 0 : 1;
+    result->unmanaged += oversized->managed ? 0 : 1;
     result->elements += oversized->elements;
     result->bytes += oversized->bytes;
 }
@@ -75,7 +75,7 @@ static spill_code_t check_owner(const spill_migrate_pass_t *pass,
         code = spill_reshape_check(oversized, error);
         code = code == SPILL_OK ? code : spill_owner_name(&owner, code, error);
     }
-    if (code == SPILL_OK && !oversized->ours && predicts)
+    if (code == SPILL_OK && !oversized->managed && predicts)
         code = spill_unique_check_unmanaged(&owner, error);
     *skips = spill_migrate_is_owner_failure(code);
     return code;
@@ -127,7 +127,7 @@ spill_code_t spill_migrate_survey(spill_store_t *store, const spill_definition_t
 static spill_code_t stop_at_unmanaged(spill_migrate_pass_t *pass,
                                       const spill_oversized_t *oversized, spill_error_t *error)
 {
-    if (oversized->ours)
+    if (oversized->managed)
         return SPILL_OK;
     pass->result->unmanaged++;
     return spill_fail(error, SPILL_CANCELLED, "an array is there");
@@ -156,7 +156,7 @@ static spill_code_t reshape_owner(const spill_migrate_pass_t *pass,
     const spill_definition_t *planned = pass->options->planned;
     SPILL_SCOPED(spill_owner_release) spill_owner_t owner = {0};
     SPILL_TRY(spill_owner_init(&owner, pass->array, &oversized->owner, error));
-    if (!oversized->ours && planned)
+    if (!oversized->managed && planned)
         SPILL_TRY(spill_storable_check_owner(planned, &owner, error));
     return spill_reshape(&owner, oversized, reshaped, error);
 }
@@ -180,7 +180,7 @@ static spill_code_t reshape(spill_migrate_pass_t *pass, const spill_oversized_t 
                                  .moved = reshaped.elements,
                                  .pages = reshaped.pages,
                                  .hash = reshaped.hash,
-                                 .adopted = reshaped.taken,
+                                 .adopted = reshaped.adopted,
                                  .at_once = reshaped.at_once,
                                  .full = full};
     code = spill_migrate_report(pass, code, &failure, &added, &migrated, error);
@@ -225,7 +225,7 @@ static spill_code_t predict(spill_migrate_pass_t *pass, const spill_value_t *val
 static spill_code_t predict_unmanaged(spill_migrate_pass_t *pass,
                                       const spill_oversized_t *oversized, spill_error_t *error)
 {
-    return oversized->ours ? SPILL_OK : predict(pass, &oversized->owner, error);
+    return oversized->managed ? SPILL_OK : predict(pass, &oversized->owner, error);
 }
 
 static spill_code_t predict_managed(void *context, const spill_value_t *owner, spill_error_t *error)
@@ -313,7 +313,7 @@ static spill_code_t finish_owner(spill_migrate_pass_t *pass, const spill_value_t
 static spill_code_t finish_unmanaged(spill_migrate_pass_t *pass, const spill_oversized_t *oversized,
                                      spill_error_t *error)
 {
-    return oversized->ours ? SPILL_OK : finish_owner(pass, &oversized->owner, error);
+    return oversized->managed ? SPILL_OK : finish_owner(pass, &oversized->owner, error);
 }
 
 static spill_code_t finish_orphan(void *context, const spill_orphan_t *orphan, spill_error_t *error)

@@ -387,7 +387,7 @@ static spill_code_t examine_orphan(const spill_migrate_pass_t *pass, const spill
         SPILL_TRY(free_abandoned(&owner, &done, error));
     if (done)
         return SPILL_OK;
-    spill_orphan_tell(orphan, text, sizeof text);
+    spill_orphan_describe(orphan, text, sizeof text);
     spill_fail(error, SPILL_REFUSED, "%s", text);
     return spill_owner_name(&owner, SPILL_REFUSED, error);
 }

@@ -38,7 +38,8 @@ typedef spill_code_t (*spill_migrate_visit_fn)(spill_migrate_pass_t *pass,
 spill_code_t spill_migrate_each(spill_migrate_pass_t *pass, spill_migrate_visit_fn visit,
                                 size_t at_a_time, spill_error_t *error);
 
-/* Load the place of such a pass (tools/migrate/migrate_place.h) if options->resumes, else nothing. */
+/* Load the place of such a pass (tools/migrate/migrate_place.h) if options->resumes, else nothing.
+ */
 spill_code_t spill_migrate_pass_place(spill_migrate_pass_t *pass, spill_migrate_place_t *place,
                                       spill_error_t *error);
 
