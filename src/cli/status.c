@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/process.h"
 #include "tools/unfinished.h"
+#include "tools/unfinished_owners.h"
 #include "util/clock.h"
 #include "util/error.h"
 #include "util/text.h"
@@ -15,14 +16,18 @@ typedef struct status_options {
 static const status_options_t DEFAULTS = {0};
 
 typedef struct status_line {
-    const char *kind, *name, *state;
+    const char *kind, *name;
+    const char *owner; /* Extended JSON; NULL: not of one owner */
+    const char *state;
     const char *finish; /* or NULL */
     int64_t saved_ms;
 } status_line_t;
 
 #define LINE(type, member, name, ...) SPILL_FIELD(type, status_line_t, member, name, __VA_ARGS__)
 static const spill_field_t line_fields[] = {
-    LINE(TEXT, kind, "kind", .flags = 0), LINE(TEXT, name, "name", .flags = SPILL_FIELD_REPAIRED),
+    LINE(TEXT, kind, "kind", .flags = 0),
+    LINE(TEXT, name, "name", .flags = SPILL_FIELD_REPAIRED),
+    LINE(TEXT, owner, "owner", .flags = SPILL_FIELD_SPARSE | SPILL_FIELD_REPAIRED),
     LINE(TEXT, state, "state", .flags = SPILL_FIELD_REPAIRED),
     LINE(TEXT, finish, "finish", .flags = SPILL_FIELD_REDACTED | SPILL_FIELD_REPAIRED),
     LINE(DATE, saved_ms, "saved", .flags = 0)};
@@ -32,10 +37,10 @@ typedef struct status {
     const spill_invocation_t *invocation;
     int64_t now_ms;
     int64_t count;
-    int64_t findings; /* of the current definition */
+    int64_t rows; /* owners of the current definition that are printed */
 } status_t;
 
-/* "3 days", "5 hours", "12 minutes": how long ago it was. */
+/* "3 days", "5 hours", "12 minutes": how long ago it was; nothing if it has no time. */
 static void print_age(int64_t saved_ms, int64_t now_ms)
 {
     static const struct {
@@ -45,10 +50,8 @@ static void print_age(int64_t saved_ms, int64_t now_ms)
         {86400000, "day", "days"}, {3600000, "hour", "hours"}, {60000, "minute", "minutes"}};
     int64_t age_ms = now_ms > saved_ms ? now_ms - saved_ms : 0;
     size_t unit = 0;
-    if (saved_ms == SPILL_DATE_UNKNOWN) {
-        puts("  last changed at an unknown time");
+    if (saved_ms == SPILL_DATE_UNKNOWN)
         return;
-    }
     while (unit < 2 && age_ms < 2 * units[unit].ms)
         unit++;
     int64_t count = age_ms / units[unit].ms;
@@ -63,7 +66,8 @@ static void print_line(const status_t *status, const status_line_t *line)
         spill_cli_print_record(&line_record, line);
         return;
     }
-    spill_cli_print("%s of %s: %s\n", line->kind, line->name, line->state);
+    spill_cli_print("%s of %s%s%s: %s\n", line->kind, line->name, line->owner ? ", owner " : "",
+                    line->owner ? line->owner : "", line->state);
     print_age(line->saved_ms, status->now_ms);
     if (line->finish) {
         char *redacted = spill_redact(line->finish);
@@ -75,8 +79,11 @@ static void print_line(const status_t *status, const status_line_t *line)
 static bool print_job(void *context, const spill_status_job_t *job)
 {
     status_t *status = context;
-    const status_line_t line = {spill_status_kind_name(job->kind), job->name, job->state,
-                                job->finish, job->saved_ms};
+    const status_line_t line = {.kind = spill_status_kind_name(job->kind),
+                                .name = job->name,
+                                .state = job->state,
+                                .finish = job->finish,
+                                .saved_ms = job->saved_ms};
     status->count++;
     print_line(status, &line);
     return true;
@@ -84,27 +91,51 @@ static bool print_job(void *context, const spill_status_job_t *job)
 
 /* ---- --owners -------------------------------------------------------------------------------- */
 
-/* Count what repair would complete. Its findings have no time. */
+/* Owners of a definition that are printed. Of the others only the number is. */
+#define ROWS_MAX 20
+
+static void print_owner(void *context, const spill_status_owner_t *owner)
+{
+    const spill_cli_session_t *session = context;
+    status_t *status = session->context;
+    if (status->rows == ROWS_MAX)
+        return;
+    status->rows++;
+    const status_line_t line = {.kind = owner->kind,
+                                .name = spill_array_get_definition(session->array)->name,
+                                .owner = owner->owner,
+                                .state = owner->state,
+                                .finish = owner->finish,
+                                .saved_ms = owner->began_ms};
+    print_line(status, &line);
+}
+
+/* Print the first owners with an unfinished operation, and the total. */
 static spill_code_t look_at_owners(spill_cli_session_t *session, spill_error_t *error)
 {
     status_t *status = session->context;
+    const char *shown = session->invocation->arguments[0];
     const char *name = spill_array_get_definition(session->array)->name;
-    spill_repair_summary_t summary = {0};
-    SPILL_TRY(spill_array_repair(session->array, NULL, true, NULL, NULL, &summary, error));
-    if (summary.findings == 0)
+    int64_t count;
+    status->rows = 0;
+    SPILL_TRY(spill_status_owners(session->array, shown, print_owner, session, &count, error));
+    if (count == 0)
         return SPILL_OK;
-    char *state =
-        bson_strdup_printf("%" PRId64 " that killed programs left half done", summary.findings);
-    char *shown = spill_shell_word(session->invocation->arguments[0]);
+    char *state = bson_strdup_printf("%" PRId64 " that killed programs left half done", count);
+    char *store = spill_shell_word(shown);
     char *quoted = spill_shell_word(name);
-    char *finish = bson_strdup_printf("spillway repair %s %s", shown, quoted);
-    const status_line_t line = {"operations", name, state, finish, SPILL_DATE_UNKNOWN};
+    char *finish = bson_strdup_printf("spillway repair %s %s", store, quoted);
+    const status_line_t line = {.kind = "operations",
+                                .name = name,
+                                .state = state,
+                                .finish = finish,
+                                .saved_ms = SPILL_DATE_UNKNOWN};
     status->count++;
     print_line(status, &line);
     bson_free(state);
     bson_free(finish);
     bson_free(quoted);
-    bson_free(shown);
+    bson_free(store);
     return SPILL_OK;
 }
 
@@ -145,18 +176,25 @@ const spill_command_t spill_command_status = {
     .arguments_min = 1,
     .arguments_max = 1,
     .summary = "Show unfinished work, and the command that finishes it",
-    .text = "Lists migrations in two stages, conversions that are being finished, consolidations "
-            "and imports that have begun and not ended, with the time of their last step. Each has "
-            "the command that continues it. A job may also be running now. With --json, one line "
-            "for each: {\"kind\", \"name\", \"state\", \"finish\", \"saved\"}.\n"
-            "\n"
-            "A migration in place has an entry only if a run was interrupted after some owners; "
-            "`spillway migrate STORE PLAN' prints what is left. "
-            "The exit code is 1 if something is unfinished.\n"
-            "\n"
-            "Examples:\n"
-            "  spillway status feeds.db\n"
-            "  spillway status mongodb://localhost/shop --owners",
+    .text =
+        "Lists migrations in two stages, conversions that are being finished, consolidations "
+        "and imports that have begun and not ended, with the time of their last step. Each has "
+        "the command that continues it. A job may also be running now. With --json, one line "
+        "for each: {\"kind\", \"name\", \"state\", \"finish\", \"saved\"}.\n"
+        "\n"
+        "With --owners, each unfinished operation of an owner is listed too: a removal or an edit "
+        "(an intent in the head), pages that a migration has copied from a full document (a "
+        "lease), pages without a head, and others. At most 20 of a definition are listed; the "
+        "line \"operations\" has their number. Only a lease has a time. With --json these lines "
+        "also have \"owner\".\n"
+        "\n"
+        "A migration in place has an entry only if a run was interrupted after some owners; "
+        "`spillway migrate STORE PLAN' prints what is left. "
+        "The exit code is 1 if something is unfinished.\n"
+        "\n"
+        "Examples:\n"
+        "  spillway status feeds.db\n"
+        "  spillway status mongodb://localhost/shop --owners",
     .common = SPILL_COMMON_FOLDS | SPILL_COMMON_JSON,
     .walked = "checked",
     .interrupted = "the same command starts again with the first owner",

@@ -194,6 +194,19 @@ int64_t spill_state_end(const spill_state_t *state)
     return state->first + spill_state_slots(state);
 }
 
+/* A run that ends behind the last slot still does after some of its numbers are removed. */
+bool spill_state_drop_strays(spill_state_t *state)
+{
+    size_t count = state->deleted.count;
+    while (state->deleted.run_count > 0) {
+        spill_seq_run_t last = state->deleted.runs[state->deleted.run_count - 1];
+        if (last.end <= spill_state_end(state))
+            break;
+        spill_seqs_keep_below(&state->deleted, last.first);
+    }
+    return state->deleted.count < count;
+}
+
 int64_t spill_state_rank(const spill_state_t *state, int64_t seq)
 {
     return seq - state->first - (int64_t)spill_seqs_count_below(&state->deleted, seq);

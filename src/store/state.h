@@ -117,6 +117,13 @@ int64_t spill_state_bounded(const spill_definition_t *definition, const spill_st
 /* first + slots: the number after the last slot. */
 int64_t spill_state_end(const spill_state_t *state);
 
+/*
+ * Another program may have replaced the array by a shorter one. Then the highest deleted numbers
+ * are no longer among the slots: they are strays. An append to such a document would get another
+ * number than its element has. Remove them from the set; false: there are none. O(runs).
+ */
+bool spill_state_drop_strays(spill_state_t *state);
+
 /* How many live elements of the document are older than element `seq`. O(log |deleted|). */
 int64_t spill_state_rank(const spill_state_t *state, int64_t seq);
 /* The live elements of the whole array, according to the head. Exact with keep newest. */

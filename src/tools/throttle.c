@@ -149,11 +149,37 @@ static void sleep_before_check(const spill_throttle_t *throttle, int64_t duratio
     clock->sleep_us(clock->context, duration_us < CHECK_US ? duration_us : CHECK_US);
 }
 
+/*
+ * Take the units off the debt that the rate has allowed since the last call. Below zero, the debt
+ * is unused time. A new rate counts from this call on.
+ */
+static void pay_debt(spill_throttle_t *throttle)
+{
+    int64_t now_us = spill_throttle_now_us(throttle), rate = spill_throttle_rate(throttle);
+    throttle->debt -= (double)(now_us - throttle->paid_at_us) * (double)throttle->paid_rate / 1e6;
+    throttle->paid_at_us = now_us;
+    throttle->paid_rate = rate;
+    if (rate == 0)
+        throttle->debt = 0;
+}
+
+/* The time that the present rate needs for the rest of the debt. */
+static int64_t delay_by_rate(const spill_throttle_t *throttle)
+{
+    int64_t rate = spill_throttle_rate(throttle);
+    return rate > 0 && throttle->debt > 0 ? (int64_t)(throttle->debt / (double)rate * 1e6) : 0;
+}
+
+static int64_t rest_left(const spill_throttle_t *throttle)
+{
+    int64_t left_us = throttle->rest_until_us - spill_throttle_now_us(throttle);
+    return latency_limit(throttle) > 0 && left_us > 0 ? left_us : 0;
+}
+
 /* The rest after a slow chunk is no delay by the rate. */
-static void report_delay(spill_throttle_t *throttle, int64_t now_us)
+static void report_delay(spill_throttle_t *throttle, int64_t left_us)
 {
     const spill_throttle_options_t *options = &throttle->options;
-    int64_t left_us = throttle->paid_until_us > now_us ? throttle->paid_until_us - now_us : 0;
     if (options->delayed && (left_us > 0 || throttle->delays))
         options->delayed(options->context, left_us);
     throttle->delays = left_us > 0;
@@ -167,10 +193,11 @@ static bool wait_for_turn(spill_throttle_t *throttle)
     for (;;) {
         if (must_stop(throttle))
             return false;
-        int64_t now_us = spill_throttle_now_us(throttle), left_us = throttle->free_at_us - now_us;
-        report_delay(throttle, now_us);
-        if (left_us > 0) {
-            sleep_before_check(throttle, left_us);
+        pay_debt(throttle);
+        int64_t delay_us = delay_by_rate(throttle), rest_us = rest_left(throttle);
+        report_delay(throttle, delay_us);
+        if (delay_us > 0 || rest_us > 0) {
+            sleep_before_check(throttle, delay_us > rest_us ? delay_us : rest_us);
         } else if (must_wait(throttle, text, sizeof text, &worth)) {
             worth = worth || spill_throttle_now_us(throttle) - began_us >= NOTICE_US;
             if (!throttle->noticed && worth)
@@ -232,27 +259,23 @@ static void rest_after(spill_throttle_t *throttle, int64_t duration_us)
         throttle->rest = REST_LEAST;
     int64_t until_us =
         spill_throttle_now_us(throttle) + (int64_t)((double)duration_us * throttle->rest);
-    if (until_us > throttle->free_at_us)
-        throttle->free_at_us = until_us;
+    if (until_us > throttle->rest_until_us)
+        throttle->rest_until_us = until_us;
 }
 
+/* The rate's time for the chunk counts from its beginning, except time that paid for another one.
+ */
 static void count_chunk(spill_throttle_t *throttle, int64_t units, int64_t duration_us)
 {
-    int64_t rate = spill_throttle_rate(throttle);
     adapt_chunk_size(throttle, units, duration_us);
     rest_after(throttle, duration_us);
-    if (rate <= 0)
-        return;
-    /*
-     * The rate's time for the chunk counts from the chunk's beginning, or from the end of the time
-     * for overlapping chunks.
-     */
-    int64_t began_us = spill_throttle_now_us(throttle) - duration_us;
-    if (began_us < throttle->paid_until_us)
-        began_us = throttle->paid_until_us;
-    throttle->paid_until_us = began_us + (int64_t)((double)units / (double)rate * 1e6);
-    if (throttle->paid_until_us > throttle->free_at_us)
-        throttle->free_at_us = throttle->paid_until_us;
+    pay_debt(throttle);
+    int64_t rate = spill_throttle_rate(throttle);
+    double allowed = (double)duration_us * (double)rate / 1e6;
+    if (throttle->debt < -allowed)
+        throttle->debt = -allowed;
+    if (rate > 0)
+        throttle->debt += (double)units;
 }
 
 void spill_throttle_ran(spill_throttle_t *throttle, int64_t units, int64_t duration_us)

@@ -26,7 +26,8 @@
  * It waits while a pause file exists, while the server's latency or the lag of its secondaries is
  * above a limit, and to keep the rate of units per second. With a limit on latency it also rests
  * after each chunk, for a multiple of the chunk's duration that follows the latency. The size of
- * chunks follows their duration.
+ * chunks follows their duration. A job that waits follows a change of the pace within a quarter of
+ * a second.
  *
  * Threads: any. A thread that waits holds the throttle's lock, and later threads queue behind it.
  * Chunks of several threads may overlap; the rate bounds their sum.
@@ -77,8 +78,10 @@ typedef struct spill_throttle {
     spill_throttle_options_t options;
     spill_job_pace_t own;  /* without options.pace */
     int64_t chunk_size;    /* units */
-    int64_t paid_until_us; /* until then the rate allows no further units */
-    int64_t free_at_us;    /* the next chunk may begin */
+    double debt;           /* units done that the rate has not allowed yet; see pay_debt */
+    int64_t paid_at_us;    /* when the debt was last reduced */
+    int64_t paid_rate;     /* the rate at that time */
+    int64_t rest_until_us; /* the rest after a slow chunk */
     double rest;           /* in multiples of a chunk's duration */
     bool noticed;          /* a notice has reported that it waits */
     bool delays;           /* `delayed` was called, and not yet with 0 */

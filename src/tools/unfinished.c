@@ -114,9 +114,9 @@ static void describe_migration(const char *shown, const entry_t *entry, describe
 static void describe_conversion(const char *shown, const entry_t *entry, described_t *job)
 {
     job->kind = SPILL_STATUS_CONVERSION;
-    job->unfinished = true;
-    job->state = bson_strdup_printf("'%s' is being dropped: '%s' has its arrays%s", job->name,
-                                    entry->as, entry->emptied ? ", and no array is left" : "");
+    job->unfinished = !entry->emptied; /* then the entry stays, and only says what became of it */
+    job->state =
+        bson_strdup_printf("'%s' is being dropped: '%s' has its arrays", job->name, entry->as);
     SPILL_SCOPED(free_text) char *name = spill_shell_word(job->name);
     SPILL_SCOPED(free_text) char *as = spill_shell_word(entry->as);
     job->finish = bson_strdup_printf("spillway convert %s %s --as %s --finish", shown, name, as);

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Compare an export with the records that were imported, element by element.
 
-    exported.py SOURCE EXPORT --owner FIELD [--elements FIELD] [--newest N] [--window month|FIELD]
+    exported.py SOURCE EXPORT --owner FIELD [--elements FIELD [--entries-as KEY]] [--newest N]
+                [--window month|FIELD]
 
 SOURCE has records (NDJSON, also .gz), EXPORT is the output of `export --relaxed`. With --elements the
-records are documents, and the elements those of an array in them. --newest: the array keeps the newest
+records are documents, and the elements those of an array in them, or the entries of a map. --newest: the array keeps the newest
 N elements. --window: the array has windows by the month of `at`, or by a field of the element; numbers
 then count within a window. Exits with 1 at the first difference.
 """
@@ -28,6 +29,7 @@ def expected_of(options):
     expected = {}
     for record in elements.lines(options.source):
         whole = [record] if not options.elements else record.get(options.elements, [])
+        whole = elements.entries(whole, options.entries_as) if options.elements else whole
         for element in whole:
             key = (elements.key(record[options.owner]),
                    window_of(element, options.window) if options.window else None)
@@ -41,7 +43,7 @@ def main():
         parser.add_argument(name)
     parser.add_argument("--owner", required=True)
     parser.add_argument("--newest", type=int)
-    for name in ("--elements", "--window"):
+    for name in ("--elements", "--window", "--entries-as"):
         parser.add_argument(name)
     options = parser.parse_args()
     expected = expected_of(options)

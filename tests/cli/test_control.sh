@@ -2,7 +2,7 @@
 # control: the socket of a running job shows it, changes its rate and threads, pauses and resumes it; a wrong
 # command changes nothing; a socket that a killed job left is replaced, and no other file is.
 # This test also runs on a server.
-# shellcheck disable=SC1091,SC2154 # lib.sh is not followed
+# shellcheck disable=SC1091,SC2016,SC2154 # lib.sh is not followed; messages have backticks
 source "$(dirname "$0")/lib.sh"
 
 new_store
@@ -80,3 +80,87 @@ has err 'is not a socket'
 is file text
 expect 2 sweep "$db" ev --control "$(printf 'x%.0s' {1..200})"
 has err "a socket's path has at most"
+on_server || exit 0
+
+# ---- effects on a migration and on a consolidation, not only answers -------------------------------
+
+python=$(python_with_pymongo)
+"$python" - "$uri" <<'END' || fail "filling the database"
+import sys, pymongo
+with pymongo.MongoClient(sys.argv[1]) as client:
+    database = client.get_default_database()
+    database.users.insert_many({"_id": owner, "events": [{"n": n} for n in range(200)]} for owner in range(4))
+END
+expect 0 plan "$uri" --max-elements 50 --output plan.json --quiet
+expect 0 plan-set plan.json users.events --order oldest-first --threshold 60 --page 20
+
+job_ended() { ! kill -0 "$job" 2>/dev/null; }
+in_job_err() { grep -qF -- "$1" job.err; }
+# owners N: the log has N owners.
+owners() { [ "$(grep -c '"owner" : ' job.log)" -ge "$1" ]; }
+
+# begin ARGUMENT...: run a job with a control socket in the background.
+begin() {
+    rm -f job.log
+    touch job.log
+    "$SPILLWAY" "$@" --control job.sock --log job.log >job.out 2>job.err &
+    job=$!
+    cleanups+=("kill $job 2>/dev/null")
+    await "the job answers" answers
+}
+
+# ends_well: the job ends by itself, with exit code 0.
+ends_well() {
+    await "the job ends" job_ended
+    wait $job || fail "the job ended with $?: $(tail -3 job.err)"
+}
+
+# undo: as before the migration.
+undo() {
+    expect 0 migrate "$db" plan.json --undo --execute --yes --quiet
+}
+
+# The first owner's 140 elements make the second wait for 140 s. A new rate applies to this wait: the job ends before
+# `await' gives up. So does `not limited'.
+for rate in 100000 0; do
+    begin migrate "$db" plan.json --execute --threads 1 --rate 1
+    await "an owner is migrated" owners 1
+    expect 0 control job.sock status --json
+    is_json "answer['rate'] == 1"
+    owners 2 && fail "the rate of 1 does not delay the second owner"
+    expect 0 control job.sock rate $rate --json
+    is_json "answer['rate'] == $rate"
+    ends_well
+    owners 4 || fail "not all owners are migrated: $(cat job.log)"
+    undo
+done
+
+# A paused job waits whatever its rate, and continues.
+begin migrate "$db" plan.json --execute --threads 1 --rate 1
+await "an owner is migrated" owners 1
+expect 0 control job.sock pause
+expect 0 control job.sock rate 0
+await "the job reports that it waits" in_job_err 'paused by `spillway control'
+owners 2 && fail "a paused job has migrated an owner"
+job_ended && fail "a paused job has ended"
+expect 0 control job.sock status
+has out 'paused; it has run'
+expect 0 control job.sock resume
+ends_well
+in_job_err 'going on' || fail "no notice: $(cat job.err)"
+owners 4 || fail "not all owners are migrated: $(cat job.log)"
+
+# A consolidation of some 700 documents, two a second.
+new_store
+"$python" "${SPILLWAY_SOURCE:?}/tests/cli/consolidate.py" fill "$uri" 14 || fail "filling collections"
+expect 0 plan "$uri" --output rooms.json --quiet
+begin consolidate "$db" rooms.json --execute --rate 2
+expect 0 control job.sock status --json
+is_json "answer['job'] == 'consolidate' and answer['rate'] == 2"
+expect 0 control job.sock pause
+await "the job reports that it waits" in_job_err 'paused by `spillway control'
+expect 0 control job.sock rate 0
+job_ended && fail "a paused job has ended"
+expect 0 control job.sock resume
+ends_well
+has job.out '"changing":0'

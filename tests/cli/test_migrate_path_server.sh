@@ -67,15 +67,62 @@ assert len(short["stats"]["events"]) == 5'
 expect 0 explain @uri "$name" 3 --documents
 has out ' more ...'
 
-# Another program replaces the sub-document: the next operation starts anew, and the pages stay until repair.
-with_users 'users.update_one({"_id": 3}, {"$set": {"stats": {"visits": 0, "events": events(1000, 2)}}})'
-"$SPILLWAY" append @uri "$name" 3 '{"n": 1002}' >out 2>err
-code=$?
-[ "$code" = 0 ] || [ "$code" = 4 ] || fail "an append to a replaced array ended with $code: $(cat err)"
-expect 0 repair @uri "$name" --yes
+# stored NAME SEQ N: the element of this number is {"n": N}.
+stored() {
+    expect 0 read @uri "$1" 3 --oldest --after $(($2 - 1)) --limit 1
+    has out "$2	{ \"n\" : $3 }"
+}
+
+# append_one NAME N: append {"n": N}; `seq' becomes its number, and the element is stored under it.
+append_one() {
+    expect 0 append @uri "$1" 3 "{\"n\": $2}"
+    seq=$(cat out)
+    stored "$1" "$seq" "$2"
+}
+
+# Another program replaces the sub-document. The bookkeeping and the pages stay. The new elements have the
+# numbers of the lost ones, and the next append continues behind them.
+with_users 'users.update_one({"_id": 3}, {"$set": {"stats": {"visits": 0, "events": events(1000, 2)}}})
+print(users.find_one({"_id": 3})["spill"]["stats$events"]["first"])' >first
+append_one "$name" 1002
+[ "$seq" = $(($(cat first) + 2)) ] || fail "the append got number $seq, not $(cat first) + 2"
 expect 0 verify @uri "$name"
 with_users 'stats = users.find_one({"_id": 3})["stats"]
-assert [e["n"] for e in stats["events"]][:2] == [1000, 1001], stats'
+assert [e["n"] for e in stats["events"]] == [1000, 1001, 1002], stats
+assert stats["visits"] == 0, stats'
+
+# The same after removals from the head: their numbers may lie behind the new array. A top-level array and one in a
+# sub-document behave alike, whatever replaces the array. Plain pushes come in between.
+replaced() {
+    local array=$1 replace=$2 other=replaced$3
+    expect 0 define @uri "$other" --preset feed-recent --collection "$other" --array "$array" \
+        --page-collection "$other.pages" --threshold 20 --page 10 --quiet
+    seq -f '{"n": %.0f}' 0 44 | "$SPILLWAY" append @uri "$other" 3 - >out 2>err || fail "appending: $(cat err)"
+    for number in 41 43; do expect 0 remove @uri "$other" 3 $number --quiet; done
+    with_users "database['$other'].update_one({'_id': 3}, {$replace})
+print(database['$other'].find_one({'_id': 3})['spill']['${array//./$}']['first'])" >first
+    append_one "$other" 100
+    has first "$((seq - $4))"
+    with_users "import threading
+def push():
+    for n in range(20):
+        database['$other'].update_one({'_id': 3}, {'\$push': {'$array': {'n': 200 + n}}})
+threading.Thread(target=push).start()
+import subprocess
+for n in range(101, 106):
+    seq = subprocess.run([__import__('os').environ['SPILLWAY'], 'append', '@uri', '$other', '3', '{\"n\": %d}' % n],
+                         stdout=subprocess.PIPE, check=True).stdout.decode().strip()
+    print(seq, n)" >answers
+    [ "$(wc -l <answers)" = 5 ] || fail "the answers: $(cat answers)"
+    while read -r seq n; do stored "$other" "$seq" "$n"; done <answers
+    expect 0 sweep @uri "$other" --quiet
+    expect 0 verify @uri "$other"
+}
+replaced stats.events '"$set": {"stats": {"fresh": 1}}' 1 0
+replaced stats.events '"$set": {"stats": {"events": [{"n": 1}, {"n": 2}]}}' 2 2
+replaced events '"$unset": {"events": 1}' 3 0
+replaced events '"$set": {"events": [{"n": 1}, {"n": 2}]}' 4 2
+replaced events '"$set": {"events": []}' 5 0
 
 # Undo puts plain arrays back into the sub-documents.
 with_users 'users.update_one({"_id": 2}, {"$push": {"stats.events": {"$each": events(5, 100)}}})'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Round trips of real data in each layout: a chat's messages and advisories' references are imported, exported as
-# elements and as documents, and imported again. Each import is killed at random moments (SPILLWAY_KILLS
+# Round trips of real data in each layout: a chat's messages, advisories' references and products' releases (arrays, and
+# maps) are imported, exported as elements and as documents, and imported again. Each import is killed at random moments (SPILLWAY_KILLS
 # times) and resumed. exported.py compares every element with the raw file.
 # Runs if SPILLWAY_DATA names a folder of data sets.
 # This test also runs on a server.
@@ -8,17 +8,23 @@
 source "$(dirname "$0")/lib.sh"
 
 data=${SPILLWAY_DATA:-}
-for set in pypa_advisories/advisories gitter_chat/events; do
+for set in pypa_advisories/advisories gitter_chat/events eol_releases/products_array eol_releases/products_map; do
     [ -r "$data/$set.ndjson.gz" ] || skip "SPILLWAY_DATA has no $set.ndjson.gz"
 done
 here=${SPILLWAY_SOURCE:?}/tests/cli
-kills=${SPILLWAY_KILLS:-3}
-each=1 span=300 # use every Nth record; kill after 20 to 20 + SPAN milliseconds
-[ -n "${SPILLWAY_LONG:-}" ] || each=40 span=60
+each=1 span=300 kills=3 # use every Nth record; kill after 20 to 20 + SPAN milliseconds
+[ -n "${SPILLWAY_LONG:-}" ] || each=40 span=60 kills=1
+kills=${SPILLWAY_KILLS:-$kills}
 if on_server; then each=$((each * 10)) span=300; fi
 seed_random
-zcat "$data/gitter_chat/events.ndjson.gz" | awk -v each="$each" 'NR % each == 1 || each == 1' >chat.ndjson
-zcat "$data/pypa_advisories/advisories.ndjson.gz" | awk -v each="$each" 'NR % each == 1 || each == 1' >advisories.ndjson
+# records FILE NAME: write every Nth record of a data set to NAME.ndjson.
+records() {
+    zcat "$data/$1.ndjson.gz" | awk -v each="$each" 'NR % each == 1 || each == 1' >"$2.ndjson"
+}
+records gitter_chat/events chat
+records pypa_advisories/advisories advisories
+records eol_releases/products_array products
+records eol_releases/products_map maps
 
 # import_killed FILE OPTION...: import it into ev, with kills.
 import_killed() {
@@ -59,13 +65,30 @@ round_trip() {
 }
 
 check=(--owner room)
+for keep in newest oldest; do
+    round_trip "--layout outlier --keep $keep --threshold 100 --page 50" chat.ndjson --owner room
+done
 round_trip "--layout reference" chat.ndjson --owner room
 round_trip "--layout subset --sort-by text_bytes --top 5" chat.ndjson --owner room
 check=(--owner room --window month)
 round_trip "--layout bucket --window month --time-field at --value-field text_bytes --threshold 200" chat.ndjson --owner room
 check=(--owner room --newest 200)
 round_trip "--layout capped --threshold 200" chat.ndjson --owner room
+check=(--owner _id --elements versions)
+for keep in newest oldest; do
+    round_trip "--layout outlier --keep $keep --threshold 40 --page 20" products.ndjson --elements versions
+done
+round_trip "--layout reference" products.ndjson --elements versions
+check=(--owner _id --elements versions --newest 10)
+round_trip "--layout capped --threshold 10" products.ndjson --elements versions
+check=(--owner _id --elements versions --entries-as version)
+for keep in newest oldest; do
+    round_trip "--layout outlier --keep $keep --threshold 40 --page 20" maps.ndjson --elements versions --entries-as version
+done
 check=(--owner _id --elements references)
+for keep in newest oldest; do
+    round_trip "--layout outlier --keep $keep --threshold 10 --page 5" advisories.ndjson --elements references
+done
 round_trip "--layout reference" advisories.ndjson --elements references
 round_trip "--layout subset --sort-by type --top 2" advisories.ndjson --elements references
 check=(--owner _id --elements references --window type)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # status: what was begun and not ended, until it is ended; each command that it prints is the right one.
 # This test also runs on a server.
-# shellcheck disable=SC1091,SC2154 # lib.sh is not followed
+# shellcheck disable=SC1091,SC2016,SC2154 # lib.sh is not followed; operators have dollars
 source "$(dirname "$0")/lib.sh"
 
 new_store
@@ -77,3 +77,108 @@ expect 0 status "$db" --owners
 is out 'no work is unfinished'
 expect 3 status missing
 expect 2 status
+on_server || exit 0
+
+# ---- what killed clients leave on a server ---------------------------------------------------------
+
+# ends WORDS...: run the command that the line with these words in ./out continues with.
+ends() {
+    grep -F -A 2 "$1" out | sed -n 's/^ *continue with: spillway //p' | head -1 >finish
+    [ -s finish ] || fail "no command after '$1'"
+    eval "expect 0 $(cat finish) ${*:2}"
+}
+
+here=${SPILLWAY_SOURCE:?}/tests/cli
+python=$(python_with_pymongo)
+# with_database PYTHON: run it with `database'.
+with_database() {
+    "$python" - "$uri" "$1" <<'END' || fail "the program: $1"
+import sys, time, pymongo
+with pymongo.MongoClient(sys.argv[1]) as client:
+    database = client.get_default_database()
+    exec(sys.argv[2])
+END
+}
+
+# A removal in a page, of a client that died after its first step: the head has the intent, and counts it. An edit
+# of a referenced element likewise.
+new_store
+expect 0 define "$db" ev --layout outlier --collection people --array events --page-collection pages \
+    --threshold 10 --page 5 --quiet
+for owner in alice 7 quiet; do
+    seq -f '{"n": %.0f}' 0 29 | "$SPILLWAY" append "$db" ev $owner - >out 2>err || fail "$(cat err)"
+done
+expect 0 status "$db" --owners
+is out 'no work is unfinished'
+with_database 'for owner in "alice", 7:
+    changed = database.people.update_one({"_id": owner}, {"$set": {"spill.events.intent": {"seq": 3, "page": 0}},
+        "$inc": {"spill.events.removed": 1, "spill.events.rev": 1}})
+    assert changed.modified_count == 1'
+expect 1 status "$db" --owners
+has out 'removal of ev, owner "alice": a removal of element 3 in page 0 was not finished'
+has out 'removal of ev, owner 7: '
+has out 'operations of ev: 2 that killed programs left half done'
+! grep -q 'unknown time\|quiet' out || fail "the lines: $(cat out)"
+expect 1 status "$db" --owners --json
+has out '"kind":"removal","name":"ev","owner":"\"alice\""'
+expect 1 status "$db" --owners
+ends 'owner "alice"'
+expect 1 status "$db" --owners
+! grep -q alice out || fail "alice is repaired: $(cat out)"
+ends 'owner 7'
+expect 0 status "$db" --owners
+counts "$db" ev alice 29
+clean "$db"
+
+# A migration of a full document that died after it copied a page: the lease has a time.
+with_database 'database.people.insert_one({"_id": "full", "events": [{"n": n} for n in range(30)]})
+page = database.pages.find_one({"_id.page": 0})
+owner_field = next(name for name, value in page.items() if value == page["_id"][next(iter(page["_id"]))])
+page["_id"][next(iter(page["_id"]))] = page[owner_field] = "full"
+now_us = int(time.time() * 1000000)
+page["spill"].update({"epoch": now_us, "src": now_us, "rev": now_us, "lease": now_us - 3600000000})
+database.pages.insert_one(page)'
+expect 1 status "$db" --owners
+has out 'lease of ev, owner "full": its document is full, and a migration has copied pages from it and not ended'
+has out 'last changed '
+has out "continue with: spillway migrate $db PLAN --execute"
+
+# More owners than are listed.
+with_database 'page = database.pages.find_one({"_id.page": 0})
+owner_field = next(name for name, value in page.items() if value == page["_id"][next(iter(page["_id"]))])
+for number in range(100, 125):
+    page["_id"][next(iter(page["_id"]))] = page[owner_field] = number
+    database.pages.insert_one(page)'
+expect 1 status "$db" --owners
+[ "$(grep -c ', owner ' out)" = 20 ] || fail "$(grep -c ', owner ' out) owners are listed, not 20"
+has out 'operations of ev: 26 that killed programs left half done'
+
+# A conversion whose end was killed. It drops the old arrays, and has begun.
+new_store
+expect 0 define "$db" old --preset feed-recent --collection old --quiet
+for number in $(seq 3000); do echo "{\"by\": $number, \"n\": 1}"; done >many.ndjson
+expect 0 import "$db" old many.ndjson --owner by --quiet
+expect 0 convert "$db" old --as new --keep oldest --quiet
+"$SPILLWAY" convert "$db" old --as new --finish --yes --quiet >convert.out 2>&1 &
+job=$!
+begun() { "$SPILLWAY" status "$db" >out 2>err; [ $? = 1 ]; }
+await "the conversion is being finished" begun
+kill -KILL $job
+wait $job 2>/dev/null
+expect 1 status "$db"
+has out "conversion of old: 'old' is being dropped: 'new' has its arrays"
+has out 'last changed 0 minutes ago'
+ends 'conversion of old' --yes --quiet
+expect 0 status "$db"
+
+# A consolidation that has copied, and not cut over.
+new_store
+"$python" "$here/consolidate.py" fill "$uri" 14 || fail "filling collections"
+expect 0 define "$db" ev --preset feed-recent --collection people --quiet
+expect 0 plan "$uri" --output rooms.json --quiet
+expect 0 consolidate "$db" rooms.json --execute --quiet
+expect 1 status "$db"
+has out 'consolidation of '
+has out "continue with: spillway consolidate $db PLAN --only "
+expect 0 consolidate "$db" rooms.json --execute --undo --yes --quiet
+expect 0 status "$db"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Import many elements of one owner, and then many owners: neither the program's memory nor the
+# Import many elements of one owner, then many owners, then many documents with arrays (--elements): neither the program's memory nor the
 # server's may grow with their number. The test prints the figures. It imports 50 000 elements and
-# 1000 owners, or with SPILLWAY_LONG 1 000 000 elements and 100 000 owners of 50 elements each.
+# 1000 owners, or with SPILLWAY_LONG 1 000 000 elements and 100 000 owners of 50 elements each. The
+# documents have 500 elements each, as many in all as the one owner.
 # SPILLWAY_ELEMENTS and SPILLWAY_OWNERS set other numbers.
 # shellcheck disable=SC1091,SC2154 # what is sourced is not followed
 source "$(dirname "$0")/own_server.sh"
@@ -53,8 +54,8 @@ peak() {
         'NR > from && NR <= to && $c > most { most = $c } END { print most + 0 }' "$1"
 }
 
-# load NAME RECORDS COMMAND...: import the command's output, and compare the memory of first and last
-# quarter.
+# load NAME ELEMENTS COMMAND...: import the command's output with the options, and compare the memory of first
+# and last quarter. The import must print `said'.
 load() {
     local name=$1 records=$2 store pid
     shift 2
@@ -62,11 +63,11 @@ load() {
     expect 0 define "$store" ev --preset feed-recent --threshold 50 --page 50
     : >"$name.memory"
     SECONDS=0
-    "$SPILLWAY" import "$store" ev - --owner by --quiet < <("$@") >out 2>err &
+    "$SPILLWAY" import "$store" ev - "${options[@]}" --quiet < <("$@") >out 2>err &
     pid=$!
     watch "$pid" "$name.memory"
     wait "$pid" || fail "the import of $name failed: $(cat err)"
-    is out "$records records imported"
+    is out "$said"
     local what column=2
     for what in program server; do
         local early late
@@ -92,5 +93,20 @@ many_owners() {
             printf "{\"by\": %d, \"n\": %d, \"text\": \"an element of some eighty bytes\"}\n", i, k }'
 }
 
+# Documents of 500 elements: the whole file is far larger than a chunk of the import.
+documents() {
+    awk -v documents=$((elements / 500)) 'BEGIN { for (i = 0; i < documents; i++) {
+        printf "{\"_id\": %d, \"name\": \"document %d\", \"events\": [", i, i
+        for (k = 0; k < 500; k++)
+            printf "%s{\"n\": %d, \"text\": \"an element of some hundred bytes, as an activity in a stream may have them\"}", k ? ", " : "", k
+        print "]}" } }'
+}
+
+options=(--owner by)
+said="$elements records imported"
 load one-owner "$elements" one_owner
+said="$((owners * 50)) records imported"
 load many-owners $((owners * 50)) many_owners
+options=(--elements events)
+said="$elements elements of $((elements / 500)) documents imported"
+load documents "$elements" documents

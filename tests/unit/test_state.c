@@ -267,6 +267,39 @@ static void next_limit_follows_seen_sizes(void **state)
     assert_int_equal(spill_run_next_limit(1, 200, 1000, 1, 900), 2);    /* grows again */
 }
 
+/*
+ * Every document of few numbers. Strays are the deleted numbers that the array, if it grew, would
+ * reach only later: without them, the number after the last slot is that of the next element.
+ */
+static void strays_are_dropped(void **state)
+{
+    (void)state;
+    enum { NUMBERS = 7, FIRST = 3 };
+    for (unsigned set = 0; set < 1U << NUMBERS; set++) {
+        for (int64_t live = 0; live < NUMBERS; live++) {
+            spill_state_t document = {.present = true, .first = FIRST, .live = live};
+            for (int64_t i = 0; i < NUMBERS; i++)
+                if (set >> i & 1U)
+                    spill_seqs_insert(&document.deleted, FIRST + i);
+            size_t before = document.deleted.count;
+            int64_t last = spill_seqs_absent(&document.deleted, FIRST, live > 0 ? live - 1 : 0);
+            bool any = spill_state_drop_strays(&document);
+            assert_int_equal(any, document.deleted.count < before);
+            int64_t end = spill_state_end(&document);
+            for (int64_t i = 0; i < NUMBERS; i++) {
+                bool was = set >> i & 1U;
+                assert_int_equal(spill_seqs_contains(&document.deleted, FIRST + i),
+                                 was && FIRST + i < end);
+            }
+            assert_int_equal(spill_seqs_absent(&document.deleted, FIRST, live), end);
+            if (live > 0) /* no element has another number */
+                assert_int_equal(spill_seqs_absent(&document.deleted, FIRST, live - 1), last);
+            assert_false(spill_state_drop_strays(&document));
+            spill_state_release(&document);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -279,6 +312,7 @@ int main(void)
         cmocka_unit_test(growing_run_keeps_its_elements),
         cmocka_unit_test(copy_of_run_is_independent),
         cmocka_unit_test(next_limit_follows_seen_sizes),
+        cmocka_unit_test(strays_are_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

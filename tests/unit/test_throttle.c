@@ -21,6 +21,8 @@ typedef struct world {
     spill_job_pace_t *resume; /* its job is resumed at remove_at_us */
     const char *remove_at_end;
     int64_t remove_at_us;
+    spill_job_pace_t *change; /* its rate becomes new_rate at change_at_us */
+    int64_t change_at_us, new_rate;
     int notices;
     bool waits; /* the last notice said so */
     int delays;
@@ -39,6 +41,8 @@ static void sleep_on(void *context, int64_t duration_us)
     world->now_us += duration_us;
     if (duration_us > world->longest_sleep_us)
         world->longest_sleep_us = duration_us;
+    if (world->change && world->now_us >= world->change_at_us)
+        atomic_store(&world->change->rate_per_s, world->new_rate);
     if (world->resume && world->now_us >= world->remove_at_us)
         atomic_store(&world->resume->paused, false);
     if (world->remove_at_end && world->now_us >= world->remove_at_us) {
@@ -345,7 +349,8 @@ static void test_pace_changes_while_it_runs(void **state)
     assert_ptr_equal(spill_throttle_threads(&throttle), &pace.threads);
     assert_in_range(work(&throttle, &world, 10, 10000000), 950, 1100);
     atomic_store(&pace.rate_per_s, 1000);
-    assert_in_range(work(&throttle, &world, 10, 10000000), 9500, 11000);
+    /* The last wait begins before the end, and a chunk of a second follows it. */
+    assert_in_range(work(&throttle, &world, 10, 10000000), 9500, 12000);
     atomic_store(&pace.latency_max_us, 100000);
     world.slow_until_us = world.now_us + 5000000;
     assert_true(spill_throttle_wait(&throttle));
@@ -360,6 +365,92 @@ static void test_pace_changes_while_it_runs(void **state)
     spill_throttle_init(&throttle, &options);
     assert_null(spill_throttle_threads(&throttle));
     assert_null(spill_throttle_threads(NULL));
+}
+
+/*
+ * Do 140 units at once at 5 a second, and change the rate 2 s later: 130 units of debt are left,
+ * and the wait lasts as long as the new rate needs for them.
+ */
+static void test_new_rate_applies_to_a_wait(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t new_rate, least_us, most_us;
+    } cases[] = {{1000, 2130000, 2400000},
+                 {50, 4600000, 4900000},
+                 {5, 28000000, 28300000},
+                 {1, 132000000, 132300000},
+                 {0, 2000000, 2300000}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        spill_job_pace_t pace = {.rate_per_s = 5};
+        world_t world = {.now_us = 1000000,
+                         .change = &pace,
+                         .change_at_us = 3000000,
+                         .new_rate = cases[i].new_rate};
+        spill_throttle_options_t options = options_of(&world);
+        options.pace = &pace;
+        spill_throttle_t throttle;
+        spill_throttle_init(&throttle, &options);
+        assert_true(spill_throttle_wait(&throttle));
+        spill_throttle_ran(&throttle, 140, 0);
+        assert_true(spill_throttle_wait(&throttle));
+        assert_in_range(world.now_us - 1000000, cases[i].least_us, cases[i].most_us);
+    }
+}
+
+/* A rate that replaces `not limited' counts from then on; units done before are free. */
+static void test_rate_after_no_limit(void **state)
+{
+    (void)state;
+    world_t world = {.now_us = 1000000};
+    spill_job_pace_t pace = {.rate_per_s = 0};
+    spill_throttle_options_t options = options_of(&world);
+    options.pace = &pace;
+    spill_throttle_t throttle;
+    spill_throttle_init(&throttle, &options);
+    spill_throttle_ran(&throttle, 1000000, 1000);
+    atomic_store(&pace.rate_per_s, 10);
+    assert_true(spill_throttle_wait(&throttle));
+    assert_int_equal(world.now_us, 1000000);
+    spill_throttle_ran(&throttle, 10, 0);
+    assert_true(spill_throttle_wait(&throttle));
+    assert_in_range(world.now_us, 1990000, 2010000);
+}
+
+/* While a job is paused, the rate pays for the units before; a resumed job has no burst. */
+static void test_pause_within_a_delay(void **state)
+{
+    (void)state;
+    world_t world = {.now_us = 1000000, .remove_at_us = 21000000};
+    spill_job_pace_t pace = {.rate_per_s = 100, .paused = true};
+    world.resume = &pace;
+    spill_throttle_options_t options = options_of(&world);
+    options.pace = &pace;
+    spill_throttle_t throttle;
+    spill_throttle_init(&throttle, &options);
+    spill_throttle_ran(&throttle, 1000, 0);
+    assert_true(spill_throttle_wait(&throttle));
+    assert_in_range(world.now_us, 21000000, 21300000);
+    assert_in_range(work(&throttle, &world, 20, 10000000), 950, 1100);
+}
+
+/* Without a limit on latency there is no rest, also for a job that rests already. */
+static void test_rest_ends_with_its_limit(void **state)
+{
+    (void)state;
+    world_t world = {.now_us = 1000000, .slow_until_us = 1000001};
+    spill_job_pace_t pace = {.latency_max_us = 50000};
+    spill_throttle_options_t options = options_of(&world);
+    options.pace = &pace;
+    spill_throttle_t throttle;
+    spill_throttle_init(&throttle, &options);
+    spill_throttle_ran(&throttle, 10, 5000000);
+    atomic_store(&pace.latency_max_us, 0);
+    assert_true(spill_throttle_wait(&throttle));
+    assert_int_equal(world.now_us, 1000000);
+    atomic_store(&pace.latency_max_us, 50000);
+    assert_true(spill_throttle_wait(&throttle));
+    assert_in_range(world.now_us, 11000000, 11000000);
 }
 
 static void test_stops_while_it_waits(void **state)
@@ -397,6 +488,10 @@ int main(void)
         cmocka_unit_test(test_rests_by_the_latency),
         cmocka_unit_test(test_waits_for_the_pause_file),
         cmocka_unit_test(test_pace_changes_while_it_runs),
+        cmocka_unit_test(test_new_rate_applies_to_a_wait),
+        cmocka_unit_test(test_rate_after_no_limit),
+        cmocka_unit_test(test_pause_within_a_delay),
+        cmocka_unit_test(test_rest_ends_with_its_limit),
         cmocka_unit_test(test_stops_while_it_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -92,14 +92,28 @@ void spill_mongo_append_room(const spill_mongo_document_t *document, bson_t *fil
     int64_t count = (int64_t)request->append.element_count;
     SPILL_SCOPED(spill_mongo_destroy) bson_t *vars = variables(document);
     SPILL_SCOPED(spill_mongo_destroy) bson_t *bytes = document_bytes(document);
+    char deleted[SPILL_MONGO_PATH_SIZE], first[SPILL_MONGO_PATH_SIZE];
     /* A single element may fill a document up to the size limit. */
     int64_t alone = count == 1 ? SPILL_DOCUMENT_BYTES_MAX : request->limits.bytes_max;
     BCON_APPEND(filter, "$expr", "{", "$let", "{", "vars", BCON_DOCUMENT(vars), "in", "{", "$and",
                 "[", "{", "$lte", "[", "{", "$add", "[", "$$live", "$$gone", BCON_INT64(count), "]",
-                "}", BCON_INT64(request->limits.slots_max), "]", "}", "{", "$lte", "[",
-                BCON_DOCUMENT(bytes), "{", "$cond", "[", "{", "$eq", "[", "$$live", BCON_INT64(0),
-                "]", "}", BCON_INT64(alone), BCON_INT64(request->limits.bytes_max), "]", "}", "]",
-                "}", "]", "}", "}", "}");
+                "}", BCON_INT64(request->limits.slots_max), "]", "}", "{", "$lt", "[", "{", "$max",
+                BCON_UTF8(spill_mongo_ref(document, "gone", deleted)), "}", "{", "$add", "[",
+                BCON_UTF8(spill_mongo_ref(document, "first", first)), "$$live", "$$gone", "]", "}",
+                "]", "}", "{", "$lte", "[", BCON_DOCUMENT(bytes), "{", "$cond", "[", "{", "$eq",
+                "[", "$$live", BCON_INT64(0), "]", "}", BCON_INT64(alone),
+                BCON_INT64(request->limits.bytes_max), "]", "}", "]", "}", "]", "}", "}", "}");
+}
+
+void spill_mongo_append_same_numbers(const spill_mongo_document_t *document,
+                                     const spill_state_t *state, bson_t *filter)
+{
+    char path[SPILL_MONGO_PATH_SIZE];
+    SPILL_SCOPED(spill_mongo_destroy) bson_t *live = spill_mongo_live(document);
+    bson_append_int64(filter, spill_mongo_path(document, "epoch", path), -1, state->incarnation);
+    bson_append_int64(filter, spill_mongo_path(document, "rev", path), -1, state->rev);
+    BCON_APPEND(filter, "$expr", "{", "$eq", "[", BCON_DOCUMENT(live), BCON_INT64(state->live), "]",
+                "}");
 }
 
 /* ---- ids that are to be kept once ------------------------------------------------------------ */

@@ -186,6 +186,41 @@ static bool assume_before(spill_mongo_step_t *step)
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
+/* Is this an append that only strays among the deleted numbers (store/state.h) may refuse? */
+static bool meets_strays(const spill_mongo_step_t *step, spill_state_t *cleaned)
+{
+    const spill_state_t *before = &step->read->state;
+    if (!is_append(step) || step->document.referenced || before->deleted.count == 0)
+        return false;
+    const spill_seen_t seen = spill_seen_by(step->read);
+    const spill_refusal_t refusal = spill_append_refusal(step->request, before, &seen);
+    if (refusal != SPILL_REFUSAL_NONE && refusal != SPILL_REFUSAL_FULL)
+        return false;
+    spill_state_copy(before, cleaned);
+    return spill_state_drop_strays(cleaned);
+}
+
+/*
+ * Another program has replaced the array. Remove the strays, unless the document has changed since
+ * it was read. This raises `rev` like a RECOUNT, which also changes numbers: so a request of a
+ * client that has read the strays is refused.
+ */
+static spill_code_t drop_strays(spill_mongo_step_t *step, spill_error_t *error)
+{
+    const spill_state_t *before = &step->read->state;
+    const spill_effect_t nothing = {.kind = SPILL_EFFECT_NONE};
+    SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
+    SPILL_SCOPED(bson_destroy) bson_t pipeline = BSON_INITIALIZER;
+    bool done;
+    step->after.rev++;
+    spill_mongo_select(&step->document, &filter);
+    spill_mongo_append_same_numbers(&step->document, before, &filter);
+    spill_mongo_rewrite(&step->document, before, &step->after, &nothing, NULL, &pipeline);
+    spill_code_t code = spill_mongo_modify(step->store, step->document.collection, &filter,
+                                           &pipeline, NULL, NULL, &done, error);
+    return code == SPILL_UNKNOWN ? SPILL_OK : code; /* the next READ shows what became of it */
+}
+
 /* Has anything changed since the try before? An append that failed then is refused for good. */
 static bool is_as_before(const spill_state_t *state, int64_t *rev, int64_t *end)
 {
@@ -225,6 +260,10 @@ static spill_code_t run(spill_mongo_step_t *step, bool *done, spill_error_t *err
         step->assumed = tries == 0 && assume_before(step);
         if (!step->assumed)
             SPILL_TRY(read_before(step, error));
+        if (meets_strays(step, &step->after)) {
+            SPILL_TRY(drop_strays(step, error));
+            continue;
+        }
         if (step->read->refusal_explained ||
             (is_append(step) && is_as_before(&step->read->state, &rev, &end)))
             return SPILL_OK;

@@ -114,8 +114,18 @@ spill_code_t spill_mongo_push_exactly(spill_mongo_t *store, const spill_mongo_do
 
 /* ---- guard.c --------------------------------------------------------------------------------- */
 
-/* Append to a filter: the document has room for the request's elements and operations, exactly. */
+/*
+ * Append to a filter: the document has room for the request's elements and operations, exactly, and
+ * none of its deleted numbers is a stray (store/state.h).
+ */
 void spill_mongo_append_room(const spill_mongo_document_t *document, bson_t *filter);
+
+/*
+ * Append to a filter: the document has the incarnation, rev and length of this state. The array may
+ * be missing if it has no elements.
+ */
+void spill_mongo_append_same_numbers(const spill_mongo_document_t *document,
+                                     const spill_state_t *state, bson_t *filter);
 
 /*
  * Append to a filter: if the request is an append with `searched`, the head is the searched one,
