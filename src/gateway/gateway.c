@@ -45,6 +45,17 @@ typedef struct running {
 
 /* ---- the parts ------------------------------------------------------------------------------- */
 
+/* Say that the limit of open files permits fewer connections than usual. */
+static void log_fewer(int64_t connections, int64_t files)
+{
+    spill_gateway_log("fewer connections",
+                      BCON_NEW("maxConnections", BCON_INT64(connections), "usual",
+                               BCON_INT64(SPILL_GATEWAY_CONNECTIONS), "openFiles",
+                               BCON_INT64(files), "advice",
+                               BCON_UTF8("raise the limit of open files (ulimit -n, "
+                                         "LimitNOFILE=), or give --max-connections")));
+}
+
 /* A connection needs two open files. Without --max-connections, accept as many as these permit. */
 static spill_code_t fit_files(spill_gateway_options_t *options, spill_error_t *error)
 {
@@ -53,11 +64,14 @@ static spill_code_t fit_files(spill_gateway_options_t *options, spill_error_t *e
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
         files = (int64_t)limit.rlim_cur;
     int64_t most = (files - OTHER_FILES) / 2;
+    bool fewer = options->connections_max == 0 && most < SPILL_GATEWAY_CONNECTIONS;
     if (options->connections_max == 0)
-        options->connections_max =
-            most < SPILL_GATEWAY_CONNECTIONS ? most : SPILL_GATEWAY_CONNECTIONS;
-    if (options->connections_max > 0 && options->connections_max <= most)
+        options->connections_max = fewer ? most : SPILL_GATEWAY_CONNECTIONS;
+    if (options->connections_max > 0 && options->connections_max <= most) {
+        if (fewer)
+            log_fewer(most, files);
         return SPILL_OK;
+    }
     return spill_fail(error, SPILL_INVALID,
                       "--max-connections %" PRId64 " needs %" PRId64 " open files, and the limit "
                       "is %" PRId64 ": raise it (ulimit -n, LimitNOFILE=), or lower "

@@ -67,5 +67,7 @@ spill_code_t spill_gateway_check(const spill_gateway_options_t *options, FILE *o
         *found |= !all[i]->array;
         SPILL_TRY(check_collection(upstream, all[i], out, error));
     }
+    for (const spill_served_view_t *view = spill_served_views(served); view->name; view++)
+        fprintf(out, "%s: a view of %s: reads are refused\n", view->name, view->collection);
     return SPILL_OK;
 }

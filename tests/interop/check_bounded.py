@@ -1,7 +1,7 @@
 """check_bounded.py URI ELEMENTS ANSWER: look at the server itself after a program of examples/drivers.
 
-ELEMENTS is the long array as `spillway export` writes it, ANSWER the program's last line. No document of
-the database may exceed the preset's bound.
+ELEMENTS is the long array as `spillway export` writes it, ANSWER the program's last line. No document may exceed the
+bound that the definition has for its collection.
 """
 
 import hashlib
@@ -10,9 +10,6 @@ import sys
 
 import pymongo
 from bson.raw_bson import RawBSONDocument
-
-BOUND = 16 * 1024 * 1024
-
 
 def number(value):
     return int(value["$numberInt"]) if isinstance(value, dict) else value
@@ -37,8 +34,11 @@ def main():
     for name in database.list_collection_names():
         for document in database[name].find():
             sizes[name] = max(sizes.get(name, 0), len(document.raw))
-    assert max(sizes.values()) <= BOUND, f"a document exceeds {BOUND} bytes: {sizes}"
-    assert len(sizes) >= 2, f"there are no pages: {sizes}"
+    stored = pymongo.MongoClient(uri).get_default_database()["spillway.definitions"].find_one()["entry"]
+    for name, bound in ((stored["collection"], "headBytesMax"), (stored["pageCollection"], "pageBytesMax")):
+        most = stored["bounds"][bound]
+        assert 0 < sizes[name] <= most, f"a document in {name} has {sizes[name]} bytes, {bound} is {most}"
+        print(f"{name}: the largest document has {sizes[name]} of at most {most} bytes")
 
 
 if __name__ == "__main__":

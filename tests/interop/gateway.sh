@@ -42,12 +42,16 @@ stop_gateway() {
     gateway=
 }
 
-# push_past_the_limit PROGRAM...: run a program of examples/drivers through the gateway, kill the
-# gateway at the program's pause and start it again. Then compare the program's hash with the elements
-# in the store, and look for a document above its bound.
+# push_past_the_limit PROGRAM...: run a program of examples/drivers, which logs in, through the gateway,
+# kill the gateway at the program's pause and start it again. Then compare the program's hash with the
+# elements in the store, and look for a document above the definition's bounds.
 push_past_the_limit() {
     local answer
+    needs SPILLWAY_TEST_AUTH_URI
+    # shellcheck disable=SC2034 # new_database reads it
+    SPILLWAY_TEST_URI=$SPILLWAY_TEST_AUTH_URI
     new_database
+    [[ $uri == *@* ]] || fail "the program would not log in: the server has no users"
     "$SPILLWAY" define "$uri" feeds --preset gateway --collection feeds --array events \
         "${bounds[@]}" >/dev/null || fail "the definition is refused"
     start_gateway

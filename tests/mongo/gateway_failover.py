@@ -10,14 +10,9 @@ import bson
 import pymongo
 from pymongo import InsertOne, UpdateOne
 
-from gateway_lib import Gateway, Server, body_of, is_closed, message, receive, run, wait_until
+from gateway_lib import (DEFINITION, Gateway, Server, body_of, is_closed, message, receive, run,
+                         wait_until)
 
-DEFINITION = {"_id": "posts.f", "imports": [], "entry": {
-    "name": "posts.f", "layout": "outlier", "keep": "newest", "collection": "posts", "array": "f",
-    "pageCollection": "posts.f.pages", "pageArray": "f", "pageOwner": "owner", "pageNumber": "page",
-    "bounds": {"threshold": 3, "pageCapacity": 2, "headBytesMax": 1048576, "pageBytesMax": 1048576},
-    "largest": {"threshold": 3, "pageCapacity": 2, "headBytesMax": 1048576, "pageBytesMax": 1048576},
-    "opWindow": 64, "countField": "", "overflowField": "", "pagesField": "", "pageCount": ""}}
 # The head of a managed array with one page.
 HEAD = {"_id": 1, "f": [2, 3], "spill": {"f": {
     "epoch": bson.Int64(5), "rev": bson.Int64(9), "first": bson.Int64(2), "pages": bson.Int64(1),

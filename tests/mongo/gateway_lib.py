@@ -1,13 +1,14 @@
 """Helpers of the gateway's tests: a scripted server, a raw client, and a gateway that is started.
 
-The scripted server answers a driver's handshake, says that no definitions exist, and records every
-command on the databases `recorded`. What it answers to those depends on the command's name, and on
+The scripted server answers a driver's handshake, lists its `definitions` and `views`, and records every
+other command on the databases `recorded`. What it answers to those depends on the command's name, and on
 the test's script.
 """
 
 import os
 import random
 import re
+import resource
 import signal
 import socket
 import struct
@@ -19,6 +20,13 @@ import bson
 
 MSG, QUERY, REPLY, COMPRESSED = 2013, 2004, 1, 2012
 MORE_TO_COME = 2
+# A definition of preset `gateway` for the array `f` of the collection `posts`, as it is stored.
+DEFINITION = {"_id": "posts.f", "imports": [], "entry": {
+    "name": "posts.f", "layout": "outlier", "keep": "newest", "collection": "posts", "array": "f",
+    "pageCollection": "posts.f.pages", "pageArray": "f", "pageOwner": "owner", "pageNumber": "page",
+    "bounds": {"threshold": 3, "pageCapacity": 2, "headBytesMax": 1048576, "pageBytesMax": 1048576},
+    "largest": {"threshold": 3, "pageCapacity": 2, "headBytesMax": 1048576, "pageBytesMax": 1048576},
+    "opWindow": 64, "countField": "", "overflowField": "", "pagesField": "", "pageCount": ""}}
 WAIT_SECONDS = int(os.environ.get("SPILLWAY_WAIT_SECONDS", "60"))
 
 
@@ -75,13 +83,15 @@ def wait_until(what, condition):
 class Server:
     """A scripted server on a port of the loopback address."""
 
-    def __init__(self, set_name=None, definitions=(), recorded=("app",), script=None):
+    def __init__(self, set_name=None, definitions=(), recorded=("app",), script=None,
+                 views=()):
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.set_name = set_name
         self.members = [self]  # of the set
         self.is_primary = True
         self.definitions = definitions  # of the database `d`
+        self.views = views  # of every database: descriptions as listCollections returns them
         self.recorded = recorded
         self.script = script or {}  # name: a function of the body that returns the answer, or None
         self.received = []  # messages on the recorded databases
@@ -139,7 +149,7 @@ class Server:
         if opcode == QUERY:
             payload = struct.pack("<iqii", 8, 0, 0, 1) + bson.encode(self.hello())
             return [frame(payload, REPLY, 1, request)]
-        bookkeeping = str(body[name]).startswith("spillway.")
+        bookkeeping = str(body[name]).startswith("spillway.") or name == "listCollections"
         if (body.get("$db") in self.recorded and not bookkeeping and
                 name not in ("hello", "isMaster", "ismaster")):
             self.received.append(data)
@@ -152,6 +162,8 @@ class Server:
                             response=request)]
         namespace = f"{body['$db']}.{body[name]}"
         found = self.definitions if body[name] == "spillway.definitions" else []
+        if name == "listCollections":
+            found = self.views
         cursor = {"id": bson.Int64(0), "ns": namespace, "firstBatch": list(found)}
         return [message({"cursor": cursor, "ok": 1.0}, response=request)]
 
@@ -198,13 +210,14 @@ class Server:
 
 
 class Gateway:
-    """A `spillway serve` process."""
+    """A `spillway serve` process; `files`: its limit of open files."""
 
-    def __init__(self, uri, *options, listen="127.0.0.1:0"):
+    def __init__(self, uri, *options, listen="127.0.0.1:0", files=None):
         self.log = open(f"gateway-{random.randrange(1 << 30)}.log", "w+b")
         self.process = subprocess.Popen(
             [os.environ["SPILLWAY"], "serve", uri, "--listen", listen, *options],
-            stdout=subprocess.PIPE, stderr=self.log)
+            stdout=subprocess.PIPE, stderr=self.log,
+            preexec_fn=files and (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))))
         self.line = self.process.stdout.readline().decode()
         found = re.search(r"mongodb://127\.0\.0\.1:(\d+)/", self.line)
         assert found, f"the gateway does not start: {self.line} {self.log_text()}"

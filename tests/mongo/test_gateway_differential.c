@@ -5,7 +5,9 @@
  * a program.
  */
 #include "mongo/gateway_client.h"
+#include "mongo/random_commands.h"
 #include "mongo/relocated.h"
+#include "mongo/reply_text.h"
 
 #include "support/document.h"
 #include "support/effort.h"
@@ -20,531 +22,193 @@
 
 #include <cmocka.h>
 
-enum { OWNERS = 5, TEXT_SIZE = 8192 };
+/* A program in which more is refused, or less is written, would hide differences. */
+enum {
+    STATEMENTS_MAX = 32,
+    REFUSED_PERCENT_MAX = 30,
+    WRITTEN_PERCENT_MIN = 20,
+    STEPS_JUDGED_MIN = 500
+};
 
 typedef struct program {
+    random_program_t random;
     gateway_client_t *served;
     gateway_client_t *plain;
-    uint64_t state;
-    bool nested; /* the array is at the path h.f */
-    int64_t steps, refusals, next_element;
-    const char *command; /* of this step, for messages */
+    bool counts; /* the definition has a count field */
+    int64_t steps;
+    int64_t statements; /* of all commands; a command other than a write is one */
+    int64_t refusals;   /* of them */
+    int64_t written;    /* steps that changed a document */
+    char *command;      /* of this step, for messages */
 } program_t;
-
-static uint32_t roll(program_t *program, uint32_t sides)
-{
-    program->state = program->state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(program->state >> 33) % sides;
-}
-
-#define PICK(program, texts) ((texts)[roll(program, (uint32_t)(sizeof(texts) / sizeof *(texts)))])
-
-/* Print to the end of a text of TEXT_SIZE bytes. */
-static void add(char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void add(char *text, const char *format, ...)
-{
-    size_t at = strlen(text);
-    va_list arguments;
-    va_start(arguments, format);
-    int length = vsnprintf(text + at, TEXT_SIZE - at, format, arguments);
-    va_end(arguments);
-    assert_true(length >= 0 && (size_t)length < TEXT_SIZE - at);
-}
-
-/* Begin a text anew. */
-#define print(text, ...) ((text)[0] = '\0', add(text, __VA_ARGS__))
-
-/* ---- texts ----------------------------------------------------------------------------------- */
-
-/* An array of 1 to `most` new elements. (An engine counts a push of none as a change.) */
-static void make_elements(program_t *program, uint32_t most, char *text)
-{
-    uint32_t count = 1 + roll(program, most);
-    print(text, "[");
-    for (uint32_t i = 0; i < count; i++) {
-        int element = (int)program->next_element++;
-        add(text, element % 3 == 0 ? "%s{\"v\":%d}" : "%s%d", i > 0 ? "," : "", element);
-    }
-    add(text, "]");
-}
-
-/* A filter that finds at most one document. */
-static void make_filter(program_t *program, char *text)
-{
-    int owner = (int)roll(program, OWNERS), a = (int)roll(program, 3);
-    switch (roll(program, 8)) {
-    case 0:
-        print(text, "{\"_id\":%d,\"a\":%d}", owner, a);
-        break;
-    case 1:
-        print(text, "{\"k\":%d}", owner);
-        break;
-    case 2:
-        print(text, "{\"_id\":%d,\"f\":%d}", owner, (int)roll(program, 40));
-        break;
-    case 3:
-        print(text, "{\"_id\":%d,\"f\":{\"$ne\":%d}}", owner, (int)roll(program, 40));
-        break;
-    case 4:
-        print(text, "{\"_id\":{\"$eq\":%d}}", owner);
-        break;
-    default:
-        print(text, "{\"_id\":%d}", owner);
-        break;
-    }
-}
-
-/* Operators on other fields, perhaps none; each begins with a comma. */
-static const char *make_others(program_t *program)
-{
-    static const char *const texts[] = {"",
-                                        "",
-                                        ",\"$set\":{\"a\":1}",
-                                        ",\"$inc\":{\"a\":1}",
-                                        ",\"$set\":{\"b\":{\"c\":2}},\"$inc\":{\"n\":3}",
-                                        ",\"$unset\":{\"b\":1},\"$max\":{\"m\":7}",
-                                        ",\"$setOnInsert\":{\"s\":1}",
-                                        ",\"$min\":{\"m\":2},\"$set\":{\"d.e\":5}"};
-    return PICK(program, texts);
-}
-
-/* Updates of the document around F, and of a field beside it. */
-static void make_around(program_t *program, char *text)
-{
-    static const char *const updates[] = {"{\"$set\":{\"h\":{\"f\":[1,2],\"z\":1}}}",
-                                          "{\"$set\":{\"h\":{\"z\":2}},\"$inc\":{\"n\":1}}",
-                                          "{\"$set\":{\"h\":5}}",
-                                          "{\"$unset\":{\"h\":1}}",
-                                          "{\"$rename\":{\"h\":\"g\"}}",
-                                          "{\"$rename\":{\"g\":\"h\"}}",
-                                          "{\"$set\":{\"h.z\":3}}",
-                                          "{\"$inc\":{\"h.z\":1,\"a\":1}}",
-                                          "[{\"$set\":{\"h\":{\"f\":[4]}}}]",
-                                          "[{\"$set\":{\"h.z\":{\"$literal\":7}}}]",
-                                          "[{\"$unset\":\"h\"}]",
-                                          "[{\"$set\":{\"h\":[{\"f\":[1]}]}}]"};
-    print(text, "%s", PICK(program, updates));
-}
-
-/* Updates of F that a server makes on its own, and that no array with pages accepts. */
-static void make_rewrite(program_t *program, char *text)
-{
-    static const char *const updates[] = {
-        "{\"$set\":{\"f.1\":\"y\",\"b\":2}}",
-        "{\"$set\":{\"f.1.v\":1}}",
-        "{\"$set\":{\"f.$[]\":0}}",
-        "{\"$unset\":{\"f.0\":1}}",
-        "{\"$unset\":{\"f\":1}}",
-        "{\"$rename\":{\"f\":\"g\"}}",
-        "{\"$rename\":{\"g\":\"f\"}}",
-        "{\"$set\":{\"f\":5}}",
-        "{\"$max\":{\"f\":5},\"$inc\":{\"n\":1}}",
-        "{\"$currentDate\":{\"f.0\":{\"$type\":\"none\"}}}",
-        "{\"$inc\":{\"f.0\":1}}",
-        "{\"$push\":{\"f\":{\"$each\":[3,1],\"$sort\":-1,\"$slice\":4}},\"$set\":{\"a\":2}}",
-        "{\"$push\":{\"f\":{\"$each\":[8],\"$position\":1}}}",
-        "{\"$push\":{\"f\":{\"$each\":[9],\"$slice\":3}}}",
-        "{\"$pullAll\":{\"f\":[1,2,3,4]}}",
-        "{\"$pull\":{\"f\":{\"$gt\":9}}}",
-        "{\"$pop\":{\"f\":1},\"$unset\":{\"b\":1}}",
-        "{\"$addToSet\":{\"f\":4},\"$set\":{\"a\":0}}",
-        "{\"k\":9,\"a\":1}",
-        "{\"f\":[],\"a\":2}",
-        "{\"f\":\"text\"}",
-        "[{\"$set\":{\"f\":{\"$slice\":[{\"$ifNull\":[\"$f\",[]]},2]}}}]",
-        "[{\"$set\":{\"f\":{\"$concatArrays\":[{\"$ifNull\":[\"$f\",[]]},[6]]},\"b\":3}}]",
-        "[{\"$unset\":\"f\"}]",
-        "[{\"$set\":{\"copy\":\"$$ROOT\"}},{\"$set\":{\"copy.copy\":0}}]",
-        "[{\"$replaceWith\":{\"a\":1,\"f\":\"$f\"}}]",
-        "[{\"$project\":{\"f\":1,\"k\":1}}]",
-        "[{\"$set\":{\"f\":null}}]"};
-    print(text, "%s", PICK(program, updates));
-}
-
-/* An update of F or of other fields. */
-static void make_update(program_t *program, char *text)
-{
-    char elements[TEXT_SIZE];
-    make_elements(program, 4, elements);
-    if (program->nested && roll(program, 8) == 0) {
-        make_around(program, text);
-        return;
-    }
-    if (roll(program, 4) == 0) {
-        make_rewrite(program, text);
-        return;
-    }
-    switch (roll(program, 16)) {
-    case 0:
-        print(text, "{\"$pull\":{\"f\":%d}%s}", (int)roll(program, 40), make_others(program));
-        break;
-    case 1:
-        print(text, "{\"$pop\":{\"f\":%d}}", roll(program, 2) == 0 ? 1 : -1);
-        break;
-    case 2:
-        print(text, "{\"$addToSet\":{\"f\":{\"$each\":%s}}}", elements);
-        break;
-    case 3:
-        print(text, "{\"$set\":{\"f\":%s,\"b\":1}}", elements);
-        break;
-    case 4:
-        print(text, "{\"$set\":{\"f.0\":\"x\"}}");
-        break;
-    case 5:
-        print(text, "{\"k\":9,\"f\":%s}", elements);
-        break;
-    case 6:
-        print(text, "[{\"$set\":{\"b\":{\"$literal\":4}}}]");
-        break;
-    case 7:
-        print(text, "{\"$push\":{\"f\":{\"$each\":%s,\"$slice\":-2}}}", elements);
-        break;
-    case 8:
-        print(text, "{\"$set\":{\"a\":%d},\"$inc\":{\"n\":1}}", (int)roll(program, 3));
-        break;
-    case 9:
-    case 10:
-        print(text, "{\"$push\":{\"f\":{\"$each\":%s}}%s}", elements, make_others(program));
-        break;
-    default:
-        print(text, "{\"$push\":{\"f\":%d}%s}", (int)program->next_element++, make_others(program));
-        break;
-    }
-}
-
-/* The field `name` of a command, or nothing. */
-static void add_projection(program_t *program, const char *name, char *text)
-{
-    static const char *const texts[] = {"",
-                                        "{\"a\":1}",
-                                        "{\"f\":0}",
-                                        "{\"f\":1}",
-                                        "{\"f\":1,\"_id\":0}",
-                                        "{\"a\":0}",
-                                        "{\"f\":{\"$slice\":-2}}",
-                                        "{\"f\":{\"$slice\":-5}}",
-                                        "{\"f\":{\"$slice\":2}}",
-                                        "{\"f\":{\"$slice\":[1,3]}}",
-                                        "{\"f\":{\"$slice\":[-3,2]},\"a\":1}",
-                                        "{\"f\":{\"$elemMatch\":{\"$gt\":3}}}",
-                                        "{\"f.v\":1}",
-                                        "{\"size\":{\"$size\":{\"$ifNull\":[\"$f\",[]]}}}"};
-    static const char *const around[] = {"{\"h\":1}", "{\"h\":0}", "{\"h.z\":1}", "{\"h.z\":0}"};
-    const char *projection =
-        program->nested && roll(program, 4) == 0 ? PICK(program, around) : PICK(program, texts);
-    if (projection[0] != '\0')
-        add(text, ",\"%s\":%s", name, projection);
-}
-
-/* ---- commands -------------------------------------------------------------------------------- */
-
-static void make_insert(program_t *program, char *text)
-{
-    char elements[TEXT_SIZE];
-    int owner = (int)roll(program, OWNERS);
-    make_elements(program, 7, elements);
-    if (roll(program, 4) == 0)
-        print(text, "{\"insert\":\"c\",\"documents\":[{\"_id\":%d,\"k\":%d,\"a\":1}]}", owner,
-              owner);
-    else
-        print(text, "{\"insert\":\"c\",\"documents\":[{\"_id\":%d,\"k\":%d,\"f\":%s,\"a\":%d}]}",
-              owner, owner, elements, (int)roll(program, 3));
-}
-
-/* An update of the element that the filter finds, or of those that arrayFilters find. */
-static void make_positional(program_t *program, char *filter, char *update)
-{
-    int owner = (int)roll(program, OWNERS), value = (int)roll(program, 40);
-    print(filter, "{\"_id\":%d,\"f\":{\"$gte\":%d}}", owner, value);
-    if (roll(program, 2) == 0) {
-        print(update, "{\"$set\":{\"f.$\":%d}}", value / 2);
-        return;
-    }
-    print(filter, "{\"_id\":%d}", owner);
-    print(update, "{\"$set\":{\"f.$[e]\":1}},\"arrayFilters\":[{\"e\":{\"$gt\":%d}}]", value);
-}
-
-static void add_statement(program_t *program, char *text)
-{
-    char filter[TEXT_SIZE], update[TEXT_SIZE];
-    make_filter(program, filter);
-    make_update(program, update);
-    /* A path in F may fail for one of many documents; some servers then change none of them. */
-    bool many = roll(program, 8) == 0 && update[2] == '$' && strstr(update, "\"f.") == NULL;
-    bool upsert = roll(program, 5) == 0 && strstr(filter, "\"f\"") == NULL &&
-                  strstr(filter, "\"k\"") == NULL && strncmp(update, "{\"k\"", 4) != 0;
-    if (many)
-        print(filter, "{\"a\":%d}", (int)roll(program, 3));
-    else if (!upsert && roll(program, 10) == 0)
-        make_positional(program, filter, update);
-    add(text, "{\"q\":%s,\"u\":%s%s%s}", filter, update, many ? ",\"multi\":true" : "",
-        upsert && !many ? ",\"upsert\":true" : "");
-}
-
-static void make_updates(program_t *program, char *text)
-{
-    uint32_t count = roll(program, 3) == 0 ? 1 + roll(program, 4) : 1;
-    print(text, "{\"update\":\"c\",\"updates\":[");
-    for (uint32_t i = 0; i < count; i++) {
-        add(text, i > 0 ? "," : "");
-        add_statement(program, text);
-    }
-    add(text, "],\"ordered\":%s}", roll(program, 2) == 0 ? "true" : "false");
-}
-
-static void make_modify(program_t *program, char *text)
-{
-    char filter[TEXT_SIZE], update[TEXT_SIZE];
-    make_filter(program, filter);
-    make_update(program, update);
-    if (roll(program, 4) == 0)
-        print(filter, "{\"a\":%d},\"sort\":{\"_id\":-1}", (int)roll(program, 3));
-    if (roll(program, 5) == 0)
-        print(text, "{\"findAndModify\":\"c\",\"query\":%s,\"remove\":true", filter);
-    else
-        print(text, "{\"findAndModify\":\"c\",\"query\":%s,\"update\":%s,\"new\":%s", filter,
-              update, roll(program, 2) == 0 ? "true" : "false");
-    add_projection(program, "fields", text);
-    add(text, "}");
-}
-
-static void make_delete(program_t *program, char *text)
-{
-    char filter[TEXT_SIZE];
-    make_filter(program, filter);
-    if (roll(program, 4) == 0)
-        print(text, "{\"delete\":\"c\",\"deletes\":[{\"q\":{\"a\":%d},\"limit\":0}]}",
-              (int)roll(program, 3));
-    else
-        print(text, "{\"delete\":\"c\",\"deletes\":[{\"q\":%s,\"limit\":1}]}", filter);
-}
-
-static void make_find(program_t *program, char *text)
-{
-    static const char *const filters[] = {"{}",
-                                          "{\"a\":1}",
-                                          "{\"f\":7}",
-                                          "{\"f.v\":{\"$gt\":9}}",
-                                          "{\"f\":{\"$size\":2}}",
-                                          "{\"_id\":2,\"f\":{\"$exists\":true}}",
-                                          "{\"_id\":{\"$in\":[1,3]}}"};
-    print(text, "{\"find\":\"c\",\"filter\":%s,\"sort\":{\"_id\":1}", PICK(program, filters));
-    add_projection(program, "projection", text);
-    add(text, "}");
-}
-
-static const char *const aggregations[] = {
-    "{\"aggregate\":\"c\",\"pipeline\":[{\"$match\":{\"a\":1}},{\"$sort\":{\"_id\":1}}],"
-    "\"cursor\":{}}",
-    "{\"aggregate\":\"c\",\"pipeline\":[{\"$sort\":{\"_id\":1}},{\"$unset\":\"f\"}],\"cursor\":{}}",
-    "{\"aggregate\":\"c\",\"pipeline\":[{\"$sort\":{\"_id\":1}},{\"$set\":{\"z\":1}}],\"cursor\":{}"
-    "}",
-    "{\"aggregate\":\"c\",\"pipeline\":[{\"$sort\":{\"_id\":1}},{\"$project\":{\"a\":1}}],"
-    "\"cursor\":{}}",
-    "{\"aggregate\":\"c\",\"pipeline\":[{\"$group\":{\"_id\":null,\"n\":{\"$sum\":\"$a\"}}}],"
-    "\"cursor\":{}}",
-    "{\"aggregate\":\"c\",\"pipeline\":[{\"$unwind\":\"$f\"},{\"$count\":\"n\"}],\"cursor\":{}}",
-    "{\"aggregate\":\"c\",\"pipeline\":[{\"$sort\":{\"_id\":1}},{\"$group\":{\"_id\":null,\"d\":"
-    "{\"$push\":\"$$ROOT\"}}}],\"cursor\":{}}",
-    "{\"count\":\"c\",\"query\":{\"a\":1}}",
-    "{\"count\":\"c\",\"query\":{\"f\":5}}",
-    "{\"count\":\"c\",\"query\":{\"f\":5,\"_id\":1}}",
-    "{\"distinct\":\"c\",\"key\":\"a\"}",
-    "{\"distinct\":\"c\",\"key\":\"f\",\"query\":{\"_id\":1}}"};
-
-static void make_command(program_t *program, char *text)
-{
-    uint32_t kind = roll(program, 100);
-    if (kind < 12)
-        make_insert(program, text);
-    else if (kind < 60)
-        make_updates(program, text);
-    else if (kind < 74)
-        make_modify(program, text);
-    else if (kind < 80)
-        make_delete(program, text);
-    else if (kind < 92)
-        make_find(program, text);
-    else
-        strcpy(text, PICK(program, aggregations));
-}
 
 /* ---- comparison ------------------------------------------------------------------------------ */
 
-static void sort_fields(const bson_t *document, bson_t *sorted);
-
-static void append_sorted(const bson_iter_t *field, bson_t *sorted)
-{
-    const char *key = bson_iter_key(field);
-    const uint8_t *data;
-    uint32_t size;
-    bson_t document, inner, array;
-    bson_iter_t each;
-    if (BSON_ITER_HOLDS_DOCUMENT(field)) {
-        bson_iter_document(field, &size, &data);
-        bson_init_static(&document, data, size);
-        bson_init(&inner);
-        sort_fields(&document, &inner);
-        BSON_APPEND_DOCUMENT(sorted, key, &inner);
-        bson_destroy(&inner);
-    } else if (BSON_ITER_HOLDS_ARRAY(field) && bson_iter_recurse(field, &each)) {
-        BSON_APPEND_ARRAY_BEGIN(sorted, key, &array);
-        while (bson_iter_next(&each))
-            append_sorted(&each, &array);
-        bson_append_array_end(sorted, &array);
-    } else {
-        bson_append_iter(sorted, NULL, -1, field);
-    }
-}
-
-/* Copy the fields, sorted by name: updates may add them in another order. */
-static void sort_fields(const bson_t *document, bson_t *sorted)
-{
-    bson_iter_t field;
-    for (const char *last = "";;) {
-        const char *next = NULL;
-        bson_iter_t at = {0};
-        bson_iter_init(&field, document);
-        while (bson_iter_next(&field))
-            if (strcmp(bson_iter_key(&field), last) > 0 &&
-                (next == NULL || strcmp(bson_iter_key(&field), next) < 0)) {
-                next = bson_iter_key(&field);
-                at = field;
-            }
-        if (next == NULL) {
-            assert_int_equal(bson_count_keys(sorted), bson_count_keys(document)); /* none twice */
-            return;
-        }
-        append_sorted(&at, sorted);
-        last = next;
-    }
-}
-
-static char *document_text(const bson_iter_t *iter)
-{
-    const uint8_t *data;
-    uint32_t size;
-    bson_t document, sorted;
-    bson_iter_document(iter, &size, &data);
-    bson_init_static(&document, data, size);
-    bson_init(&sorted);
-    sort_fields(&document, &sorted);
-    char *text = bson_as_canonical_extended_json(&sorted, NULL);
-    bson_destroy(&sorted);
-    return text;
-}
-
-/* What a client sees of a reply, as a text. Free it with bson_free. */
-static char *normalize(const bson_t *reply)
-{
-    static const char *const numbers[] = {"n", "ok", "code", NULL};
-    bson_string_t *text = bson_string_new("");
-    bson_iter_t iter, found, each;
-    for (size_t i = 0; numbers[i] != NULL; i++)
-        if (bson_iter_init_find(&iter, reply, numbers[i]))
-            bson_string_append_printf(text, "%s %d\n", numbers[i], (int)bson_iter_as_int64(&iter));
-    if (bson_iter_init_find(&iter, reply, "value") && BSON_ITER_HOLDS_DOCUMENT(&iter)) {
-        char *value = document_text(&iter);
-        bson_string_append_printf(text, "value %s\n", value);
-        bson_free(value);
-    }
-    if (bson_iter_init_find(&iter, reply, "upserted") && bson_iter_recurse(&iter, &each))
-        while (bson_iter_next(&each)) {
-            char *value = document_text(&each);
-            bson_string_append_printf(text, "upserted %s\n", value);
-            bson_free(value);
-        }
-    if (bson_iter_init_find(&iter, reply, "values") && bson_iter_recurse(&iter, &each)) {
-        int count = 0;
-        while (bson_iter_next(&each))
-            count++;
-        bson_string_append_printf(text, "values %d\n", count);
-    }
-    if (bson_iter_init(&iter, reply) &&
-        bson_iter_find_descendant(&iter, "cursor.firstBatch", &found) &&
-        bson_iter_recurse(&found, &each))
-        while (bson_iter_next(&each)) {
-            char *value = document_text(&each);
-            bson_string_append_printf(text, "%s\n", value);
-            bson_free(value);
-        }
-    return bson_string_free(text, false);
-}
-
-static bson_t *find_all(gateway_client_t *client, bool served)
-{
-    static const char all[] = "{\"find\":\"c\",\"sort\":{\"_id\":1}}";
-    return served ? gateway_run_json(client, all) : gateway_direct_json(client, all);
-}
-
-static int64_t modified_of(const bson_t *reply)
+static int64_t number_of(const bson_t *document, const char *name)
 {
     bson_iter_t iter;
-    return bson_iter_init_find(&iter, reply, "nModified") ? bson_iter_as_int64(&iter) : 0;
+    return bson_iter_init_find(&iter, document, name) ? bson_iter_as_int64(&iter) : 0;
 }
 
-static void compare(const program_t *program, const char *what, const bson_t *served,
-                    const bson_t *plain)
+static void read_document(const bson_iter_t *iter, bson_t *document)
 {
-    char *left = normalize(served), *right = normalize(plain);
-    if (strcmp(left, right) != 0) {
+    const uint8_t *data;
+    uint32_t size;
+    assert_true(BSON_ITER_HOLDS_DOCUMENT(iter) || BSON_ITER_HOLDS_ARRAY(iter));
+    if (BSON_ITER_HOLDS_ARRAY(iter))
+        bson_iter_array(iter, &size, &data);
+    else
+        bson_iter_document(iter, &size, &data);
+    assert_true(bson_init_static(document, data, size));
+}
+
+static int64_t last_error_n(const bson_t *reply)
+{
+    bson_iter_t iter, n;
+    return bson_iter_init(&iter, reply) && bson_iter_find_descendant(&iter, "lastErrorObject.n", &n)
+               ? bson_iter_as_int64(&n)
+               : 0;
+}
+
+/* `places`: the place of each of the command's statements in `rest`, the plain program's command.
+ * All three may be NULL. */
+static void compare(const program_t *program, const char *what, const bson_t *served,
+                    const bson_t *command, const int *places, const bson_t *plain,
+                    const bson_t *rest)
+{
+    char *left = reply_text(served, command, places), *right = reply_text(plain, rest, NULL);
+    /* The texts leave out n of a document that was found: an engine says 0 if it stays as it was.
+     */
+    if (strcmp(left, right) != 0 || last_error_n(served) < last_error_n(plain)) {
         char *reply = bson_as_relaxed_extended_json(served, NULL);
-        fail_msg("step %d: %s\n%s through the gateway:\n%s\ndirectly:\n%s\n(%s)",
-                 (int)program->steps, program->command, what, left, right, reply);
+        char *other = bson_as_relaxed_extended_json(plain, NULL);
+        fail_msg("step %d: %s\n%s through the gateway:\n%s\ndirectly:\n%s\n(%s,\n%s)",
+                 (int)program->steps, program->command, what, left, right, reply, other);
     }
     /* An engine counts some updates that leave the document as it was; the gateway does not. */
-    if (modified_of(served) > modified_of(plain))
+    if (number_of(served, "nModified") > number_of(plain, "nModified"))
         fail_msg("step %d: %s\nthe gateway counts %d modified documents, the server %d",
-                 (int)program->steps, program->command, (int)modified_of(served),
-                 (int)modified_of(plain));
+                 (int)program->steps, program->command, (int)number_of(served, "nModified"),
+                 (int)number_of(plain, "nModified"));
     bson_free(left);
     bson_free(right);
 }
 
-/* ---- refusals -------------------------------------------------------------------------------- */
-
-static int code_of(const bson_t *error)
+static bool find_batch(const bson_t *reply, bson_iter_t *documents)
 {
-    bson_iter_t iter;
-    return bson_iter_init_find(&iter, error, "code") ? (int)bson_iter_as_int64(&iter) : 0;
+    bson_iter_t iter, batch;
+    return bson_iter_init(&iter, reply) &&
+           bson_iter_find_descendant(&iter, "cursor.firstBatch", &batch) &&
+           bson_iter_recurse(&batch, documents);
 }
 
-/* Is the reply a refusal of the whole command? It has to give a reason. */
+/* A managed array's count field has the number of the elements that a client reads. */
+static void check_counts(const program_t *program)
+{
+    static const char heads[] = "{\"find\": \"c\", \"filter\": {\"spill.f\": {\"$exists\": true}}, "
+                                "\"sort\": {\"_id\": 1}, \"projection\": {\"_id\": 1}}";
+    static const char whole[] = "{\"find\": \"c\", \"filter\": {}}";
+    bson_t *found = gateway_direct_json(program->served, heads), *find, *reply;
+    bson_iter_t each, id, at, field;
+    assert_true(find_batch(found, &each));
+    while (bson_iter_next(&each)) {
+        bson_t head, document, array, filter;
+        read_document(&each, &head);
+        assert_true(bson_iter_init_find(&id, &head, "_id"));
+        bson_t *template = document_from_json(whole);
+        find = bson_new();
+        bson_copy_to_excluding_noinit(template, find, "filter", NULL);
+        BSON_APPEND_DOCUMENT_BEGIN(find, "filter", &filter);
+        bson_append_iter(&filter, "_id", -1, &id);
+        bson_append_document_end(find, &filter);
+        reply = gateway_run(program->served, find);
+        assert_true(find_batch(reply, &at) && bson_iter_next(&at));
+        read_document(&at, &document);
+        bool any = bson_iter_init_find(&field, &document, "f"); /* if not, it has no elements */
+        if (any)
+            read_document(&field, &array);
+        if (number_of(&document, REPLY_COUNT_FIELD) != (any ? bson_count_keys(&array) : 0)) {
+            char *text = bson_as_relaxed_extended_json(&document, NULL);
+            fail_msg("step %d: %s\nthe count is wrong in %s", (int)program->steps, program->command,
+                     text);
+        }
+        bson_destroy(template);
+        bson_destroy(find);
+        bson_destroy(reply);
+    }
+    bson_destroy(found);
+}
+
+static void compare_documents(const program_t *program)
+{
+    static const char all[] = "{\"find\":\"c\",\"sort\":{\"_id\":1}}";
+    bson_t *left = gateway_run_json(program->served, all);
+    bson_t *right = gateway_direct_json(program->plain, all);
+    compare(program, "the documents", left, NULL, NULL, right, NULL);
+    if (program->counts)
+        check_counts(program);
+    bson_destroy(left);
+    bson_destroy(right);
+}
+
+/* ---- refusals -------------------------------------------------------------------------------- */
+
+/* Is the error or the reply a refusal? It has to give a reason. */
 static bool is_refused(const bson_t *reply)
 {
     bson_iter_t iter, reason;
-    if (code_of(reply) != 115)
+    if (number_of(reply, "code") != 115)
         return false;
     assert_true(bson_iter_init(&iter, reply) &&
                 bson_iter_find_descendant(&iter, "spillway.reason", &reason));
     return true;
 }
 
+/* The number of a write's statements; 1 for other commands. */
+static int count_statements(const bson_t *command)
+{
+    static const char *const lists[] = {"updates", "deletes", "documents"};
+    bson_iter_t iter;
+    bson_t list;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        if (bson_iter_init_find(&iter, command, lists[i])) {
+            read_document(&iter, &list);
+            return (int)bson_count_keys(&list);
+        }
+    return 1;
+}
+
+/* Mark the refused statements of a write with -1, the others with 0; return how many there are. */
+static int mark_refused(const bson_t *reply, int places[STATEMENTS_MAX])
+{
+    bson_iter_t iter, errors;
+    int refused = 0;
+    memset(places, 0, STATEMENTS_MAX * sizeof *places);
+    if (!bson_iter_init_find(&iter, reply, "writeErrors") || !bson_iter_recurse(&iter, &errors))
+        return 0;
+    while (bson_iter_next(&errors)) {
+        bson_t error;
+        read_document(&errors, &error);
+        if (!is_refused(&error))
+            continue;
+        assert_true(number_of(&error, "index") < STATEMENTS_MAX);
+        places[number_of(&error, "index")] = -1;
+        refused++;
+    }
+    return refused;
+}
+
 /*
- * The statements of an update or delete that the gateway made or that failed in it, without those
- * that it refused. Of an ordered command, those after the refusal are left out as well.
+ * The statements of a write that the gateway made or that failed in it, without those that it
+ * refused: *refused of them. Of an ordered command, those after the refusal are left out as well.
+ * NULL: none is left. `places`: where the others are now.
  */
-static bson_t *without_refused(program_t *program, const bson_t *command, const bson_t *reply,
-                               int *refused)
+static bson_t *without_refused(const bson_t *command, const bson_t *reply,
+                               int places[STATEMENTS_MAX], int *refused)
 {
     bson_t *rest = bson_new(), list;
-    bson_iter_t iter, errors, each, error;
-    bool skip[16] = {false};
-    *refused = 0;
-    if (bson_iter_init_find(&iter, reply, "writeErrors") && bson_iter_recurse(&iter, &errors))
-        while (bson_iter_next(&errors)) {
-            const uint8_t *data;
-            uint32_t size;
-            bson_t document;
-            bson_iter_document(&errors, &size, &data);
-            bson_init_static(&document, data, size);
-            if (!is_refused(&document))
-                continue;
-            assert_true(bson_iter_init_find(&error, &document, "index"));
-            skip[bson_iter_as_int64(&error)] = true;
-            ++*refused;
-            program->refusals++;
-        }
+    bson_iter_t iter, each;
+    *refused = mark_refused(reply, places);
     bool ordered = bson_iter_init_find(&iter, command, "ordered") && bson_iter_bool(&iter);
     assert_true(bson_iter_init(&iter, command));
     while (bson_iter_next(&iter)) {
@@ -552,15 +216,16 @@ static bson_t *without_refused(program_t *program, const bson_t *command, const 
             bson_append_iter(rest, NULL, -1, &iter);
             continue;
         }
-        uint32_t at = 0, kept = 0;
+        int at = 0, kept = 0;
         BSON_APPEND_ARRAY_BEGIN(rest, bson_iter_key(&iter), &list);
         bson_iter_recurse(&iter, &each);
         for (bool stopped = false; bson_iter_next(&each); at++) {
             char key[16];
-            stopped = stopped || (ordered && skip[at]);
-            if (skip[at] || stopped)
+            stopped = stopped || (ordered && places[at] < 0);
+            if (places[at] < 0 || stopped)
                 continue;
-            snprintf(key, sizeof key, "%u", kept++);
+            places[at] = kept;
+            snprintf(key, sizeof key, "%d", kept++);
             bson_append_iter(&list, key, -1, &each);
         }
         bson_append_array_end(rest, &list);
@@ -572,74 +237,263 @@ static bson_t *without_refused(program_t *program, const bson_t *command, const 
     return rest;
 }
 
+/* ---- bulkWrite ------------------------------------------------------------------------------- */
+
+/* A bulkWrite, and each of its operations as a command of one statement. */
+typedef struct bulk {
+    bson_t *commands[STATEMENTS_MAX];
+    int count;
+    bson_t ops; /* an array */
+} bulk_t;
+
+static void add_operation(bulk_t *bulk, const char *kind, const char *list, const bson_iter_t *item)
+{
+    static const struct {
+        const char *from, *to;
+    } names[] = {{"q", "filter"}, {"u", "updateMods"}};
+    char key[16];
+    bson_t operation, statement, statements;
+    bson_iter_t field;
+    assert_true(bulk->count < STATEMENTS_MAX);
+    bulk->commands[bulk->count] = BCON_NEW(kind, BCON_UTF8("c"));
+    BSON_APPEND_ARRAY_BEGIN(bulk->commands[bulk->count], list, &statements);
+    bson_append_iter(&statements, "0", -1, item);
+    bson_append_array_end(bulk->commands[bulk->count], &statements);
+    snprintf(key, sizeof key, "%d", bulk->count++);
+    BSON_APPEND_DOCUMENT_BEGIN(&bulk->ops, key, &operation);
+    BSON_APPEND_INT32(&operation, kind, 0);
+    read_document(item, &statement);
+    if (strcmp(kind, "insert") == 0)
+        BSON_APPEND_DOCUMENT(&operation, "document", &statement);
+    else if (bson_iter_init(&field, &statement))
+        while (bson_iter_next(&field)) {
+            const char *name = bson_iter_key(&field);
+            for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+                if (strcmp(name, names[i].from) == 0)
+                    name = names[i].to;
+            if (strcmp(name, "limit") == 0)
+                BSON_APPEND_BOOL(&operation, "multi", bson_iter_as_int64(&field) == 0);
+            else
+                bson_append_iter(&operation, name, -1, &field);
+        }
+    bson_append_document_end(&bulk->ops, &operation);
+}
+
+static void add_write(bulk_t *bulk, const bson_t *command)
+{
+    bson_iter_t iter, item;
+    assert_true(bson_iter_init(&iter, command) && bson_iter_next(&iter));
+    const char *kind = bson_iter_key(&iter);
+    while (bson_iter_next(&iter))
+        if (BSON_ITER_HOLDS_ARRAY(&iter) && bson_iter_recurse(&iter, &item)) {
+            const char *list = bson_iter_key(&iter);
+            while (bson_iter_next(&item))
+                add_operation(bulk, kind, list, &item);
+        }
+}
+
+static bson_t *bulk_command(const program_t *program, const bulk_t *bulk, bool ordered)
+{
+    char *ns = bson_strdup_printf("%s.c", program->served->database);
+    bson_t *command = BCON_NEW("bulkWrite", BCON_INT32(1), "ops", BCON_ARRAY(&bulk->ops), "nsInfo",
+                               "[", "{", "ns", BCON_UTF8(ns), "}", "]", "ordered",
+                               BCON_BOOL(ordered), "$db", BCON_UTF8("admin"));
+    bson_free(ns);
+    return command;
+}
+
+/* n, the code and the upserted _id of an operation: of bulkWrite's result, or of a reply. */
+static char *outcome_text(int64_t n, int64_t code, const bson_t *document, const char *upserted)
+{
+    bson_iter_t iter, id;
+    bson_t value = BSON_INITIALIZER;
+    if (bson_iter_init(&iter, document) && bson_iter_find_descendant(&iter, upserted, &id))
+        bson_append_iter(&value, "_id", -1, &id);
+    char *json = bson_as_canonical_extended_json(&value, NULL);
+    char *text = bson_strdup_printf("n %d code %d upserted %s", (int)n, (int)code, json);
+    bson_free(json);
+    bson_destroy(&value);
+    return text;
+}
+
+static int64_t error_code_of(const bson_t *reply)
+{
+    bson_iter_t iter, code;
+    return bson_iter_init(&iter, reply) &&
+                   bson_iter_find_descendant(&iter, "writeErrors.0.code", &code)
+               ? bson_iter_as_int64(&code)
+               : number_of(reply, "code");
+}
+
+/* Make the operation directly, and compare it with the result in the bulkWrite's reply. */
+static void compare_operation(program_t *program, const bulk_t *bulk, const bson_t *result)
+{
+    int64_t at = number_of(result, "idx");
+    assert_in_range(at, 0, bulk->count - 1);
+    bson_t *plain = gateway_direct(program->plain, bulk->commands[at]);
+    int64_t code = number_of(result, "code"), plain_code = error_code_of(plain);
+    if (reply_is_of_many(bulk->commands[at], 0) && code != 0 && plain_code != 0)
+        code = plain_code; /* which document fails first is the engine's choice */
+    char *left = outcome_text(number_of(result, "n"), code, result, "upserted._id");
+    char *right = outcome_text(number_of(plain, "n"), plain_code, plain, "upserted.0._id");
+    if (strcmp(left, right) != 0)
+        fail_msg("step %d: %s\noperation %d through the gateway: %s\ndirectly: %s",
+                 (int)program->steps, program->command, (int)at, left, right);
+    if (number_of(result, "nModified") > number_of(plain, "nModified"))
+        fail_msg("step %d: %s\noperation %d: the gateway counts a modified document",
+                 (int)program->steps, program->command, (int)at);
+    assert_int_equal(number_of(result, "ok"), number_of(result, "code") == 0);
+    bson_free(left);
+    bson_free(right);
+    bson_destroy(plain);
+}
+
+/* Every operation has a result, up to the first error of an ordered command. */
+static void compare_bulk(program_t *program, const bulk_t *bulk, bool ordered, const bson_t *reply)
+{
+    bson_iter_t results;
+    int64_t errors = 0, next = 0, n = 0;
+    assert_int_equal(number_of(reply, "ok"), 1);
+    assert_true(find_batch(reply, &results));
+    while (bson_iter_next(&results)) {
+        bson_t result;
+        read_document(&results, &result);
+        assert_int_equal(number_of(&result, "idx"), next++);
+        assert_true(!ordered || errors == 0);
+        errors += number_of(&result, "code") != 0;
+        n += number_of(&result, "n");
+        if (is_refused(&result))
+            program->refusals++;
+        else
+            compare_operation(program, bulk, &result);
+    }
+    assert_true(next == bulk->count || (ordered && errors == 1));
+    assert_int_equal(number_of(reply, "nErrors"), errors);
+    assert_int_equal(number_of(reply, "nInserted") + number_of(reply, "nMatched") +
+                         number_of(reply, "nUpserted") + number_of(reply, "nDeleted"),
+                     n);
+    program->written += n > 0;
+}
+
 /* ---- the program ----------------------------------------------------------------------------- */
 
-static bool writes(const bson_t *command)
+static bson_t *make_command(program_t *program, void (*make)(random_program_t *, char *))
+{
+    char text[RANDOM_COMMAND_SIZE];
+    make(&program->random, text);
+    bson_t *made = document_from_json(text);
+    if (!program->random.nested)
+        return made;
+    bson_t *relocated = relocated_command(made);
+    bson_destroy(made);
+    return relocated;
+}
+
+static void note_command(program_t *program, const bson_t *command)
+{
+    bson_free(program->command);
+    program->command = bson_as_relaxed_extended_json(command, NULL);
+}
+
+static void bulk_step(program_t *program)
+{
+    bulk_t bulk = {.ops = BSON_INITIALIZER};
+    bool ordered = random_roll(&program->random, 2) == 0;
+    for (int writes = 1 + (int)random_roll(&program->random, 3); writes > 0; writes--) {
+        bson_t *command = make_command(program, random_write);
+        add_write(&bulk, command);
+        bson_destroy(command);
+    }
+    bson_t *command = bulk_command(program, &bulk, ordered);
+    note_command(program, command);
+    bson_t *reply = gateway_run(program->served, command);
+    program->statements += bulk.count;
+    compare_bulk(program, &bulk, ordered, reply);
+    compare_documents(program);
+    for (int i = 0; i < bulk.count; i++)
+        bson_destroy(bulk.commands[i]);
+    bson_destroy(&bulk.ops);
+    bson_destroy(command);
+    bson_destroy(reply);
+}
+
+static bool is_read(const bson_t *command)
 {
     static const char *const reads[] = {"find", "aggregate", "count", "distinct"};
     bson_iter_t iter;
     assert_true(bson_iter_init(&iter, command) && bson_iter_next(&iter));
     for (size_t i = 0; i < sizeof reads / sizeof *reads; i++)
         if (strcmp(bson_iter_key(&iter), reads[i]) == 0)
-            return false;
-    return true;
+            return true;
+    return false;
 }
 
-static void step(program_t *program)
+/* Did a write change a document, or find one that it left as it was? */
+static bool has_written(const bson_t *reply)
 {
-    char text[TEXT_SIZE];
-    int refused = 0;
-    make_command(program, text);
-    program->command = text;
-    bson_t *made = document_from_json(text);
-    bson_t *command = program->nested ? relocated_command(made) : bson_copy(made);
-    bson_destroy(made);
+    return number_of(reply, "n") > 0 || last_error_n(reply) > 0;
+}
+
+static void command_step(program_t *program)
+{
+    int refused = 0, places[STATEMENTS_MAX];
+    bson_t *command = make_command(program, random_command);
+    note_command(program, command);
     bson_t *served = gateway_run(program->served, command);
+    program->statements += count_statements(command);
     if (is_refused(served)) {
-        program->refusals++;
+        program->refusals += count_statements(command);
     } else {
-        bson_t *rest = without_refused(program, command, served, &refused);
+        bson_t *rest = without_refused(command, served, places, &refused);
         bson_t *plain = rest != NULL ? gateway_direct(program->plain, rest) : NULL;
         bson_iter_t upserted;
+        program->refusals += refused;
         /* Indexes of upserted documents differ if statements are left out. */
         if (plain != NULL && (refused == 0 || !bson_iter_init_find(&upserted, served, "upserted")))
-            compare(program, "the reply", served, plain);
+            compare(program, "the reply", served, command, places, plain, rest);
         bson_destroy(plain);
         bson_destroy(rest);
     }
-    if (writes(command)) {
-        bson_t *left = find_all(program->served, true), *right = find_all(program->plain, false);
-        compare(program, "the documents", left, right);
-        bson_destroy(left);
-        bson_destroy(right);
+    if (!is_read(command)) {
+        program->written += has_written(served);
+        compare_documents(program);
     }
     bson_destroy(served);
     bson_destroy(command);
-    program->command = NULL;
-    program->steps++;
 }
 
-static void play(bool nested)
+/* Too many refusals, or too few changes, would hide differences. A short program may have them by
+ * chance. */
+static void check_shares(const program_t *program)
+{
+    print_message("%d steps, %d of them changed documents; %d of %d statements were refused\n",
+                  (int)program->steps, (int)program->written, (int)program->refusals,
+                  (int)program->statements);
+    if (program->steps < STEPS_JUDGED_MIN)
+        return;
+    assert_true(program->refusals * 100 <= program->statements * REFUSED_PERCENT_MAX);
+    assert_true(program->refusals > 0); /* arrays had pages */
+    assert_true(program->written * 100 >= program->steps * WRITTEN_PERCENT_MIN);
+}
+
+static void play(program_t *program, spill_definition_t definition, int64_t steps)
 {
     const char *given = getenv("SPILLWAY_SEED");
     char *uri = server_new_database(NULL), *plain_uri = server_new_database(NULL);
-    program_t program = {.nested = nested};
-    spill_store_t *store = server_open(uri);
-    spill_definition_t definition = gateway_small_definition();
-    if (nested)
-        strcpy(definition.array, "h.f");
-    program.state = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
-    print_message("SPILLWAY_SEED=%llu\n", (unsigned long long)program.state);
-    assert_int_equal(spill_store_define(store, &definition, NULL), SPILL_OK);
-    server_close(store);
-    program.served = gateway_client_new(uri);
-    program.plain = gateway_client_new(plain_uri);
-    int64_t steps = effort(200000, 500, 150);
-    while (program.steps < steps)
-        step(&program);
-    print_message("%d steps, %d refused statements\n", (int)program.steps, (int)program.refusals);
-    gateway_client_free(program.served);
-    gateway_client_free(program.plain);
+    program->random.state = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
+    print_message("SPILLWAY_SEED=%llu\n", (unsigned long long)program->random.state);
+    gateway_define(uri, &definition);
+    program->served = gateway_client_new(uri);
+    program->plain = gateway_client_new(plain_uri);
+    for (; program->steps < steps; program->steps++)
+        if (random_roll(&program->random, 10) == 0)
+            bulk_step(program);
+        else
+            command_step(program);
+    check_shares(program);
+    bson_free(program->command);
+    gateway_client_free(program->served);
+    gateway_client_free(program->plain);
     server_drop(uri);
     server_drop(plain_uri);
     bson_free(uri);
@@ -649,19 +503,34 @@ static void play(bool nested)
 static void no_difference(void **state)
 {
     (void)state;
-    play(false);
+    program_t program = {0};
+    play(&program, gateway_small_definition(), effort(200000, 1500, 150));
 }
 
 static void no_difference_at_a_path(void **state)
 {
     (void)state;
-    play(true);
+    program_t program = {.random = {.nested = true}};
+    spill_definition_t definition = gateway_small_definition();
+    strcpy(definition.array, "h.f");
+    play(&program, definition, effort(200000, 1500, 150));
+}
+
+static void no_difference_with_the_newest_first_and_a_count(void **state)
+{
+    (void)state;
+    program_t program = {.random = {.newest_first = true}, .counts = true};
+    spill_definition_t definition = gateway_small_definition();
+    definition.order = SPILL_ARRAY_NEWEST_FIRST;
+    strcpy(definition.count_field, REPLY_COUNT_FIELD);
+    play(&program, definition, effort(100000, 750, 100));
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(no_difference),
-                                       cmocka_unit_test(no_difference_at_a_path)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_difference), cmocka_unit_test(no_difference_at_a_path),
+        cmocka_unit_test(no_difference_with_the_newest_first_and_a_count)};
     server_uri();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -190,13 +190,14 @@ static bool reads_or_writes(const spill_served_t *served, const spill_client_com
     bool own = at != NULL && at->array != NULL;
     bool hidden = spill_served_hidden(served, command->database, command->collection);
     bool in_part = at != NULL && at->array == NULL && at->parts[0] != NULL;
+    bool view = spill_served_find_view(served, command->database, command->collection) != NULL;
     switch (kind) {
     case SPILL_COMMAND_HARMLESS:
         return false;
     case SPILL_COMMAND_READ: /* the cursors of a collection that is not served are the server's */
-        return own || (in_part && strcmp(command->name, "killCursors") != 0);
+        return own || ((in_part || view) && strcmp(command->name, "killCursors") != 0);
     case SPILL_COMMAND_AGGREGATE:
-        return own || in_part || spill_pipeline_concerns(served, &command->message->body);
+        return own || in_part || view || spill_pipeline_concerns(served, &command->message->body);
     case SPILL_COMMAND_INSERT:
         return hidden || (at != NULL && spill_insert_reserved(at, command->message) != NULL);
     case SPILL_COMMAND_CHANGE:
@@ -204,7 +205,8 @@ static bool reads_or_writes(const spill_served_t *served, const spill_client_com
     case SPILL_COMMAND_CREATE:
         return hidden || spill_pipeline_concerns(served, &command->message->body);
     case SPILL_COMMAND_OUTPUT:
-        return at != NULL || hidden || spill_pipeline_concerns(served, &command->message->body);
+        return at != NULL || hidden || view ||
+               spill_pipeline_concerns(served, &command->message->body);
     default:
         return at != NULL || hidden;
     }

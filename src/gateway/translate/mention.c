@@ -226,3 +226,38 @@ bool spill_iter_document(const bson_iter_t *iter, bson_t *document)
         return false;
     return bson_init_static(document, data, size);
 }
+
+/* ---- collections ----------------------------------------------------------------------------- */
+
+/* Does the value have this text? */
+static bool has_text(const bson_iter_t *value, const char *text, int depth)
+{
+    bson_iter_t child;
+    bool found = false;
+    if (BSON_ITER_HOLDS_UTF8(value))
+        return strcmp(bson_iter_utf8(value, NULL), text) == 0;
+    if (!BSON_ITER_HOLDS_DOCUMENT(value) && !BSON_ITER_HOLDS_ARRAY(value))
+        return false;
+    if (depth > DEPTH_MAX || !bson_iter_recurse(value, &child))
+        return true;
+    while (!found && bson_iter_next(&child))
+        found = has_text(&child, text, depth + 1);
+    return found;
+}
+
+bool spill_pipeline_reads(const bson_t *body, const char *collection)
+{
+    static const char *const others[] = {"$match", "$out", "$merge", NULL};
+    bson_iter_t iter, each, spec;
+    bool found = false;
+    if (!bson_iter_init_find(&iter, body, "pipeline") || !BSON_ITER_HOLDS_ARRAY(&iter) ||
+        !bson_iter_recurse(&iter, &each))
+        return false;
+    while (!found && bson_iter_next(&each)) {
+        if (!BSON_ITER_HOLDS_DOCUMENT(&each) || !bson_iter_recurse(&each, &spec) ||
+            !bson_iter_next(&spec))
+            continue;
+        found = !spill_is_one_of(bson_iter_key(&spec), others) && has_text(&spec, collection, 0);
+    }
+    return found;
+}

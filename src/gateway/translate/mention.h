@@ -39,6 +39,9 @@ bool spill_filter_find_id(const bson_t *filter, bson_iter_t *id);
 /* Does the filter consist of that condition alone? */
 bool spill_filter_is_id(const bson_t *filter);
 
+/* Does a stage of `pipeline` other than $match, $out and $merge name this collection? */
+bool spill_pipeline_reads(const bson_t *body, const char *collection);
+
 /* ---- values ---------------------------------------------------------------------------------- */
 
 /* Is it true, or a number other than 0? */

@@ -19,30 +19,20 @@ static bool is_hidden(const spill_served_t *served, const char *name)
     return spill_served_hidden(served, spill_served_database(served), name);
 }
 
-/* Does the value have this text? */
-static bool has_text(const bson_iter_t *value, const char *text, int depth)
+static bool is_view(const spill_served_t *served, const char *name)
 {
-    bson_iter_t child;
-    bool found = false;
-    if (BSON_ITER_HOLDS_UTF8(value))
-        return strcmp(bson_iter_utf8(value, NULL), text) == 0;
-    if (!BSON_ITER_HOLDS_DOCUMENT(value) && !BSON_ITER_HOLDS_ARRAY(value))
-        return false;
-    if (depth > DEPTH_MAX || !bson_iter_recurse(value, &child))
-        return true;
-    while (!found && bson_iter_next(&child))
-        found = has_text(&child, text, depth + 1);
-    return found;
+    return spill_served_find_view(served, spill_served_database(served), name) != NULL;
 }
 
-/* Does the value name a served or hidden collection, or a stage that watches changes? */
+/* Does it name a served or hidden collection, a view of one, or a stage that watches changes? */
 static bool concerns(const spill_served_t *served, const bson_iter_t *value, int depth)
 {
     bson_iter_t child;
     bool found = false;
     if (BSON_ITER_HOLDS_UTF8(value)) {
         const char *text = bson_iter_utf8(value, NULL);
-        return find_served(served, text) != NULL || is_hidden(served, text);
+        return find_served(served, text) != NULL || is_hidden(served, text) ||
+               is_view(served, text);
     }
     if (!BSON_ITER_HOLDS_DOCUMENT(value) && !BSON_ITER_HOLDS_ARRAY(value))
         return false;
@@ -288,21 +278,4 @@ void spill_pipeline_read(const spill_served_t *served, const bson_t *body, const
             spill_iter_document(&spec, &pipeline->first_filter);
         read_stage(served, &spec, array, first, pipeline);
     }
-}
-
-bool spill_pipeline_reads(const bson_t *body, const char *collection)
-{
-    bson_iter_t iter, each, spec;
-    bool found = false;
-    if (!bson_iter_init_find(&iter, body, "pipeline") || !BSON_ITER_HOLDS_ARRAY(&iter) ||
-        !bson_iter_recurse(&iter, &each))
-        return false;
-    while (!found && bson_iter_next(&each)) {
-        if (!BSON_ITER_HOLDS_DOCUMENT(&each) || !bson_iter_recurse(&each, &spec) ||
-            !bson_iter_next(&spec))
-            continue;
-        stage_t stage = stage_of(bson_iter_key(&spec));
-        found = stage != STAGE_FILTERS && stage != STAGE_WRITES && has_text(&spec, collection, 0);
-    }
-    return found;
 }

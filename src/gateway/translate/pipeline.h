@@ -22,7 +22,4 @@ typedef struct spill_pipeline {
 void spill_pipeline_read(const spill_served_t *served, const bson_t *body, const char *array,
                          spill_pipeline_t *pipeline);
 
-/* Does a stage other than $match, $out and $merge name this collection? */
-bool spill_pipeline_reads(const bson_t *body, const char *collection);
-
 #endif

@@ -131,8 +131,8 @@ static bool check_pages(spill_translation_t *translation, const spill_asked_t *a
         return true;
     if (!spill_translation_find_pages(translation, asked->filter, &any))
         return false;
-    return !any || spill_translation_refuse_pages(translation, asked->filter,
-                                                  "a filter, a sort or an expression");
+    return !any || spill_translation_refuse_search(translation, asked->filter,
+                                                   "a filter, a sort or an expression");
 }
 
 /* ---- replies --------------------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 
 #include "definition/schema.h"
 #include "gateway/translate/cursors.h"
+#include "store/raw_admin.h"
 #include "store/raw_reader.h"
 #include "util/error.h"
 
@@ -23,10 +24,12 @@ typedef struct table {
     const char **fields;                   /* of all collections, one list after the other */
     const char **parts;                    /* the same */
     const spill_definition_t **sharing;    /* the same */
+    spill_served_view_t *views;
 } table_t;
 
 struct spill_served {
     spill_store_t *store;
+    spill_raw_admin_t *admin; /* lists the views */
     char *database;
     spill_cursors_t *cursors;
     atomic_bool numbers_statements;
@@ -49,6 +52,7 @@ static void free_table(table_t *table)
     bson_free(table->fields);
     bson_free(table->parts);
     bson_free(table->sharing);
+    spill_views_free(table->views);
     bson_free(table);
 }
 
@@ -180,6 +184,7 @@ static spill_code_t make_table(const spill_served_t *served, spill_definition_t 
     table->fields = bson_malloc0((table->count + 1) * (FIELDS_MAX + 1) * sizeof *table->fields);
     table->parts = bson_malloc0((table->count + 1) * 2 * sizeof *table->parts);
     table->sharing = bson_malloc0((table->count + 1) * 2 * sizeof(void *));
+    table->views = bson_malloc0(sizeof *table->views);
     for (size_t i = 0; code == SPILL_OK && i < table->count; i++) {
         if (has_own_pages(&table->definitions[i]))
             table->pages[pages++] = table->definitions[i].page_collection;
@@ -191,17 +196,43 @@ static spill_code_t make_table(const spill_served_t *served, spill_definition_t 
     return code;
 }
 
+/* Find the views that would return a part of an array. */
+static spill_code_t read_views(const spill_served_t *served, table_t *table, spill_error_t *error)
+{
+    SPILL_SCOPED(bson_destroy) bson_t listing = BSON_INITIALIZER;
+    const char **collections = bson_malloc0((table->count + 1) * sizeof *collections);
+    size_t count = 0;
+    for (size_t i = 0; table->all[i] != NULL; i++)
+        if (table->all[i]->array != NULL || table->all[i]->parts[0] != NULL)
+            collections[count++] = table->all[i]->collection;
+    spill_code_t code =
+        count == 0 ? SPILL_OK : served->admin->ops->list(served->admin, &listing, error);
+    if (code == SPILL_OK) {
+        spill_views_free(table->views);
+        table->views = spill_views_find(&listing, collections);
+    }
+    bson_free(collections);
+    return code == SPILL_DENIED ? SPILL_OK : code;
+}
+
 static spill_code_t read_table(const spill_served_t *served, table_t **read, spill_error_t *error)
 {
     spill_definition_t *definitions;
     size_t count;
     SPILL_TRY(spill_store_definitions(served->store, &definitions, &count, error));
-    return make_table(served, definitions, count, read, error);
+    SPILL_TRY(make_table(served, definitions, count, read, error));
+    spill_code_t code = read_views(served, *read, error);
+    if (code == SPILL_OK)
+        return SPILL_OK;
+    free_table(*read);
+    *read = NULL;
+    return code;
 }
 
 static bool is_same(const table_t *left, const table_t *right)
 {
-    bool same = left != NULL && left->count == right->count;
+    bool same =
+        left != NULL && left->count == right->count && spill_views_equal(left->views, right->views);
     for (size_t i = 0; same && i < left->count; i++) {
         bson_t first, second;
         spill_definition_to_bson(&left->definitions[i], &first);
@@ -250,6 +281,8 @@ spill_code_t spill_served_open(const char *uri, spill_served_t **served, spill_e
     if (code == SPILL_OK)
         code = spill_store_open(uri, NULL, &opened->store, error);
     if (code == SPILL_OK)
+        code = spill_raw_admin_open(uri, &opened->admin, error);
+    if (code == SPILL_OK)
         code = spill_served_reload(opened, error);
     if (code == SPILL_OK)
         *served = opened;
@@ -284,6 +317,7 @@ void spill_served_free(spill_served_t *served)
     }
     if (served->store != NULL)
         spill_store_close(served->store, NULL);
+    spill_raw_admin_close(served->admin);
     bson_free(served->database);
     bson_free(served);
 }
@@ -315,6 +349,19 @@ const char *const *spill_served_pages(const spill_served_t *served)
 spill_store_t *spill_served_store(const spill_served_t *served)
 {
     return served->store;
+}
+
+const spill_served_view_t *spill_served_views(const spill_served_t *served)
+{
+    return atomic_load(&served->table)->views;
+}
+
+const spill_served_view_t *spill_served_find_view(const spill_served_t *served,
+                                                  const char *database, const char *name)
+{
+    if (database == NULL || name == NULL || strcmp(database, served->database) != 0)
+        return NULL;
+    return spill_views_named(spill_served_views(served), name);
 }
 
 const char *spill_served_database(const spill_served_t *served)

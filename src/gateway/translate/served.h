@@ -1,6 +1,6 @@
 /*
  * The collections that the gateway serves: which namespace has a definition, and the open array of
- * it; which collections hold pages or bookkeeping and are hidden.
+ * it; which collections hold pages or bookkeeping and are hidden; which views read heads.
  *
  * The table is replaced as a whole if the definitions have changed. Old tables stay until the end,
  * because commands and cursors still use them; each has a few kilobytes.
@@ -10,6 +10,7 @@
 
 #include "core/array.h"
 #include "gateway/translate/managed_owners.h"
+#include "gateway/translate/views.h"
 
 #include <stdatomic.h>
 
@@ -57,7 +58,8 @@ void spill_served_free(spill_served_t *served); /* NULL is allowed */
 spill_served_t *spill_served_without_store(const char *database,
                                            const spill_definition_t *definition);
 
-/* Read the definitions again. On an error the old table stays. Blocks. One thread at a time. */
+/* Read the definitions and the views again. On an error the old table stays. Blocks. One thread at
+ * a time. */
 spill_code_t spill_served_reload(spill_served_t *served, spill_error_t *error);
 
 /* Find a collection that has a definition; NULL: none. Any thread. Valid until spill_served_free.
@@ -73,6 +75,17 @@ const char *const *spill_served_pages(const spill_served_t *served);
 
 /* The store of the definitions; NULL only after spill_served_without_store. */
 spill_store_t *spill_served_store(const spill_served_t *served);
+
+/*
+ * The views of the database that read a collection of which a head may have a part of an array. As
+ * they were at the last spill_served_reload; a gateway's user without the right to list collections
+ * sees none. Ended by an entry without a name. Any thread.
+ */
+const spill_served_view_t *spill_served_views(const spill_served_t *served);
+
+/* The view of that name, or NULL. */
+const spill_served_view_t *spill_served_find_view(const spill_served_t *served,
+                                                  const char *database, const char *name);
 
 /* The database that the URI names. */
 const char *spill_served_database(const spill_served_t *served);

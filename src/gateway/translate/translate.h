@@ -8,7 +8,8 @@
  * collection of its pages; q and u are the filter and the change of a statement of an update.
  *
  * The files, in the order to read:
- *   served.c               the collections that are served, and their open arrays
+ *   served.c               the collections that are served, and their open arrays; views.c knows
+ *                          the views that read them
  *   translate.c            choose the translation of a command, and reply after a failure
  *   translation.c          one command: its context, calls of upstream, errors
  *   workers.c              the threads that carry out commands (translation_job.c)

@@ -8,25 +8,21 @@
 #include <string.h>
 
 static const char joins[] = "$lookup, $graphLookup or $unionWith";
-static const char use_find[] = "use find and choose in the application";
 
 /* Refuse what is never right. */
 static bool check(spill_translation_t *translation, const spill_pipeline_t *pipeline)
 {
     if (pipeline->hidden_target != NULL)
-        return spill_translation_fail(translation, SPILL_SERVER_UNAUTHORIZED,
-                                      "spillway: '%s' belongs to Spillway: write to another "
-                                      "collection",
-                                      pipeline->hidden_target);
+        return spill_translation_refuse_hidden(translation, pipeline->hidden_target);
     if (pipeline->names_spill)
         return spill_translation_refuse_spill(translation, "aggregate");
     if (pipeline->watches)
         return spill_translation_refuse(translation, translation->array, "$changeStream",
                                         "watch the collection on the server itself");
     if (pipeline->target != NULL)
-        return spill_translation_refuse(translation, pipeline->target->definition->array,
-                                        "$out or $merge",
-                                        "write to another collection, or update the documents");
+        return spill_translation_refuse_in(translation, pipeline->target->collection,
+                                           pipeline->target->definition->array, "$out or $merge",
+                                           "write to another collection, or update the documents");
     return true;
 }
 
@@ -49,17 +45,22 @@ static bool check_parts(spill_translation_t *translation)
 /* Refuse if any array of a served collection that another stage reads has pages, or may have. */
 static bool check_joined(spill_translation_t *translation)
 {
+    const spill_served_view_t *view = spill_served_views(translation->served);
     const spill_served_collection_t *own = translation->at;
     const spill_served_collection_t *const *all = spill_served_all(translation->served);
     const spill_served_collection_t *with_pages = NULL;
     bool known = true;
+    for (; view->name != NULL; view++)
+        if (spill_pipeline_reads(&translation->command->message->body, view->name))
+            return spill_translation_refuse_view(translation, view, joins);
     for (size_t i = 0; known && with_pages == NULL && all[i] != NULL; i++) {
         bool any = false;
         if ((all[i]->array == NULL && all[i]->parts[0] == NULL) ||
             !spill_pipeline_reads(&translation->command->message->body, all[i]->collection))
             continue;
         if (all[i]->array == NULL)
-            return spill_translation_refuse(translation, all[i]->parts[0], joins, all[i]->reason);
+            return spill_translation_refuse_in(translation, all[i]->collection, all[i]->parts[0],
+                                               joins, all[i]->reason);
         translation->at = all[i];
         known = spill_translation_find_pages(translation, NULL, &any);
         with_pages = any ? all[i] : NULL;
@@ -67,8 +68,9 @@ static bool check_joined(spill_translation_t *translation)
     translation->at = own;
     if (with_pages == NULL)
         return known;
-    return spill_translation_refuse(translation, with_pages->definition->array, joins,
-                                    "arrays there have pages: read them with find");
+    return spill_translation_refuse_in(translation, with_pages->collection,
+                                       with_pages->definition->array, joins,
+                                       "arrays there have pages: read them with find");
 }
 
 /* No stage behind the filters sees `spill`: a document as a whole would include it. */
@@ -112,7 +114,7 @@ static bool run_on_heads(spill_translation_t *translation, const spill_pipeline_
     if (!spill_translation_find_pages(translation, asked->filter, &any))
         return false;
     if (any)
-        return spill_translation_refuse(translation, translation->array, "aggregate", use_find);
+        return spill_translation_refuse_search(translation, asked->filter, "aggregate");
     hide_spill(translation, pipeline, &body);
     return spill_translation_call(translation, &body, answer);
 }

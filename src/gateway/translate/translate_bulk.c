@@ -91,9 +91,7 @@ static bool read_namespace(bulk_t *bulk, const bson_t *entry)
     bulk->ns_count++;
     return !spill_served_hidden(translation->served, bulk->databases[bulk->ns_count - 1],
                                 collection_of(bulk, bulk->ns_count - 1)) ||
-           spill_translation_fail(translation, SPILL_SERVER_UNAUTHORIZED,
-                                  "spillway: '%s' belongs to Spillway: use another name",
-                                  collection_of(bulk, bulk->ns_count - 1));
+           spill_translation_refuse_hidden(translation, collection_of(bulk, bulk->ns_count - 1));
 }
 
 static bool has_document(const bson_t *document, const char *name, bool list)

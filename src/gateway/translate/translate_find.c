@@ -150,6 +150,6 @@ bool spill_translate_count(spill_translation_t *translation, bson_t *reply)
     if (known && !any)
         return true;
     bson_destroy(reply);
-    return known && spill_translation_refuse_pages(translation, filters ? &filter : NULL,
-                                                   translation->command->name);
+    return known && spill_translation_refuse_search(translation, filters ? &filter : NULL,
+                                                    translation->command->name);
 }

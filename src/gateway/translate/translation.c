@@ -134,18 +134,78 @@ bool spill_translation_fail(spill_translation_t *translation, spill_server_code_
     return false;
 }
 
-bool spill_translation_refuse(spill_translation_t *translation, const char *field,
-                              const char *operation, const char *reason)
+bool spill_translation_refuse_in(spill_translation_t *translation, const char *collection,
+                                 const char *field, const char *operation, const char *reason)
 {
     bson_t details;
+    bool names_both = field[0] != '\0' && collection[0] != '\0';
     spill_translation_fail(translation, SPILL_SERVER_NOT_SUPPORTED,
-                           "spillway: %s is refused for '%s': %s", operation, field, reason);
+                           "spillway: %s is refused for '%s'%s%s%s: %s", operation,
+                           field[0] != '\0' ? field : collection, names_both ? " of '" : "",
+                           names_both ? collection : "", names_both ? "'" : "", reason);
     BSON_APPEND_DOCUMENT_BEGIN(&translation->failure, "spillway", &details);
-    BSON_APPEND_UTF8(&details, "field", field);
+    if (collection[0] != '\0')
+        BSON_APPEND_UTF8(&details, "collection", collection);
+    if (field[0] != '\0')
+        BSON_APPEND_UTF8(&details, "field", field);
     BSON_APPEND_UTF8(&details, "operator", operation);
     BSON_APPEND_UTF8(&details, "reason", reason);
     bson_append_document_end(&translation->failure, &details);
     return false;
+}
+
+bool spill_translation_refuse(spill_translation_t *translation, const char *field,
+                              const char *operation, const char *reason)
+{
+    const char *named = translation->command->collection;
+    return spill_translation_refuse_in(translation,
+                                       translation->at != NULL ? translation->at->collection
+                                       : named != NULL         ? named
+                                                               : "",
+                                       field, operation, reason);
+}
+
+/* Does the filter concern at most the owner of this _id? */
+static bool names_owner(const spill_translation_t *translation, const bson_t *filter,
+                        bson_iter_t *id)
+{
+    bson_iter_t collation;
+    return filter != NULL && spill_filter_find_id(filter, id) &&
+           !spill_translation_find(translation, "collation", &collation);
+}
+
+bool spill_translation_refuse_search(spill_translation_t *translation, const bson_t *filter,
+                                     const char *operation)
+{
+    bson_iter_t id;
+    return spill_translation_refuse(
+        translation, translation->array, operation,
+        names_owner(translation, filter, &id)
+            ? "the array of this _id has pages, which the server does not search: find the "
+              "document by its _id alone, and choose in the application"
+            : "arrays of the collection have pages, which the server does not search: add the _id "
+              "of an array without pages, or find the documents without this condition and choose "
+              "in the application");
+}
+
+bool spill_translation_refuse_view(spill_translation_t *translation,
+                                   const spill_served_view_t *view, const char *operation)
+{
+    char *reason = bson_strdup_printf("the view reads '%s', and would return heads without their "
+                                      "pages: read '%s' itself",
+                                      view->collection, view->collection);
+    spill_translation_refuse_in(translation, view->name, "", operation, reason);
+    bson_free(reason);
+    return false;
+}
+
+bool spill_translation_refuse_hidden(spill_translation_t *translation, const char *collection)
+{
+    return spill_translation_fail(
+        translation, SPILL_SERVER_UNAUTHORIZED,
+        "spillway: %s is refused for '%s', which has pages or bookkeeping of Spillway: a change "
+        "there would damage arrays; change the documents of the collection itself",
+        translation->command->name, collection);
 }
 
 bool spill_translation_refuse_spill(spill_translation_t *translation, const char *place)
@@ -429,29 +489,6 @@ void spill_translation_append_context(const spill_translation_t *translation,
         bson_append_iter(find, NULL, -1, &iter);
     if (spill_translation_find(translation, "let", &iter))
         bson_append_iter(find, NULL, -1, &iter);
-}
-
-/* Does the filter concern at most the owner of this _id? */
-static bool names_owner(const spill_translation_t *translation, const bson_t *filter,
-                        bson_iter_t *id)
-{
-    bson_iter_t collation;
-    return filter != NULL && spill_filter_find_id(filter, id) &&
-           !spill_translation_find(translation, "collation", &collation);
-}
-
-bool spill_translation_refuse_pages(spill_translation_t *translation, const bson_t *filter,
-                                    const char *operation)
-{
-    bson_iter_t id;
-    return spill_translation_refuse(
-        translation, translation->array, operation,
-        names_owner(translation, filter, &id)
-            ? "the array has pages, which the server does not search: read the array, and choose "
-              "in the application"
-            : "an array of the collection has pages, which the server does not search: name a "
-              "document without pages by its _id, or read the arrays, and choose in the "
-              "application");
 }
 
 bool spill_translation_find_pages(spill_translation_t *translation, const bson_t *filter, bool *any)

@@ -52,11 +52,26 @@ bool spill_translation_fail(spill_translation_t *translation, spill_server_code_
                             const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /*
- * Refuse an operation on F with code 115 and the document {spillway: {field, operator, reason}}.
- * `reason` is a phrase; it says what to do instead.
+ * Refuse an operation on F with code 115 and the document {spillway: {collection, field, operator,
+ * reason}}. `reason` is a phrase; it says what to do instead. An empty text is left out.
  */
+bool spill_translation_refuse_in(spill_translation_t *translation, const char *collection,
+                                 const char *field, const char *operation, const char *reason);
+
+/* The same for the collection of the command. */
 bool spill_translation_refuse(spill_translation_t *translation, const char *field,
                               const char *operation, const char *reason);
+
+/* Refuse an operation that would search or sort by elements in pages. `filter` may be NULL. */
+bool spill_translation_refuse_search(spill_translation_t *translation, const bson_t *filter,
+                                     const char *operation);
+
+/* Refuse to read a view of a served collection; `operation` reads it. */
+bool spill_translation_refuse_view(spill_translation_t *translation,
+                                   const spill_served_view_t *view, const char *operation);
+
+/* Refuse a change of a collection with pages or bookkeeping, with code 13. */
+bool spill_translation_refuse_hidden(spill_translation_t *translation, const char *collection);
 
 /* The same for the field `spill`; `place` is what names it. */
 bool spill_translation_refuse_spill(spill_translation_t *translation, const char *place);
@@ -143,10 +158,6 @@ bool spill_translation_find_pages(spill_translation_t *translation, const bson_t
 /* Add what gives the statement's filter its meaning: its collation, and `let` of the command. */
 void spill_translation_append_context(const spill_translation_t *translation,
                                       const bson_t *statement, bson_t *find);
-
-/* Refuse the operation because such pages exist. */
-bool spill_translation_refuse_pages(spill_translation_t *translation, const bson_t *filter,
-                                    const char *operation);
 
 /* ---- rights (rights.c) ----------------------------------------------------------------------- */
 
