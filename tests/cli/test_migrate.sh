@@ -118,7 +118,7 @@ expect 4 migrate "$db" oldest.json --finish
 has err "no migration to 'oldest' was begun"
 expect 0 migrate "$db" oldest.json --execute --log moved.ndjson
 has out '"step":"reshaped","owners":2,"adopted":2'
-has out '"step":"caughtUp","owners":2,"elements":41,"before":0,"verified":41'
+has out '"step":"caught up","owners":2,"elements":41,"before":0,"verified":41'
 has moved.ndjson '"owner" : "ada", "elements" : 40, "caughtUp" : true, "recopied" : false, "hash" : '
 has err "the originals still exist"
 expect 4 append "$db" oldest ada 1
@@ -131,7 +131,7 @@ expect 4 migrate "$db" another.json --undo --execute --yes
 has err "the migration was begun with another plan"
 expect 0 append "$db" oldest.original ada 41
 expect 0 sweep "$db" oldest
-has out '"step":"caughtUp","owners":2,"elements":1,"before":41,"verified":42'
+has out '"step":"caught up","owners":2,"elements":1,"before":41,"verified":42'
 expect 0 read "$db" oldest ada --limit 1000 --oldest --json
 cp out before
 expect 0 migrate "$db" oldest.json --undo

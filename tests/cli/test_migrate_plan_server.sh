@@ -76,7 +76,7 @@ expect 0 migrate @uri oldest.json
 has out "things-list: things.list, 6 arrays to reshape"
 expect 0 migrate @uri oldest.json --execute --quiet
 has out '"step":"reshaped","owners":6,"adopted":6'
-has out '"step":"caughtUp","owners":6'
+has out '"step":"caught up","owners":6'
 expect 0 migrate @uri oldest.json --execute --finish --yes --quiet
 has out '"step":"finished","owners":6,"verified":325'
 counts @uri things-list 3 300
