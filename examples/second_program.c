@@ -16,15 +16,18 @@ static spill_code_t append_once(spill_array_t *feed, const spill_value_t *owner,
     spill_append_options_t options;
     spill_append_options_init(&options);
     options.op = op;
+    bool unknown = false; /* an earlier try may have appended it */
     spill_code_t code = SPILL_OK;
     for (int tries = 0; tries < 5; tries++) { /* a real program waits between two tries */
         spill_deadline_t outer = spill_deadline_begin(2000); /* milliseconds */
         code = spill_array_append(feed, owner, element, 1, &options, NULL, error);
         spill_deadline_end(outer);
+        unknown = unknown || code == SPILL_UNKNOWN;
         if (code == SPILL_OK || (code != SPILL_UNKNOWN && !error->retryable))
             break;
     }
-    return code; /* SPILL_UNKNOWN: keep `op`, and try again later */
+    /* SPILL_UNKNOWN: keep `op`, and try again later */
+    return code != SPILL_OK && unknown ? SPILL_UNKNOWN : code;
 }
 
 static spill_code_t print_all(spill_array_t *feed, const spill_value_t *owner, spill_error_t *error)

@@ -25,6 +25,9 @@
  * - #SPILL_UNKNOWN: the change may have been made, or may still be made later. Repeat an append
  *   with its operation id (#spill_op_t); after any other call read the array, then decide.
  *
+ * A code speaks of its own call alone. If an earlier try of the same operation returned
+ * #SPILL_UNKNOWN, only #SPILL_OK ends the doubt: after any other code keep the operation id.
+ *
  * What was acknowledged stays. A batch that is split counts the appended elements
  * (spill_append_result_t::count). A call that makes several changes, such as
  * spill_array_remove_where(), keeps those that it has made; the code is about the change at which
@@ -39,7 +42,8 @@
  * spill_array_repair().
  *
  * A step that was given up ends in the background: on a server at the latest after
- * socketTimeoutMS. spill_store_close() waits for it. A store carries out at most 256 steps for
+ * serverSelectionTimeoutMS if no server is usable, and after socketTimeoutMS if one does not
+ * answer. spill_store_close() waits for it. A store carries out at most 256 steps for
  * callers with deadlines at one time; the next callers wait for one of them to end, and may return
  * #SPILL_TIMED_OUT.
  * \{
