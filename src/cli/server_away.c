@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 enum {
-    SERVERS_MAX = 4, /* a command names at most two */
-    GRACE_MS = 500,  /* in which a command usually ends by itself */
-    ANSWER_MS = 500, /* in which a server must answer */
+    SERVERS_MAX = 4,  /* a command names at most two */
+    GRACE_MS = 500,   /* in which a command usually ends by itself */
+    ANSWER_MS = 2000, /* in which a server must answer, also a distant one with TLS */
     ASK_AGAIN_MS = 1000,
 };
 

@@ -252,9 +252,9 @@ static void *reload_repeatedly(void *context)
     running_t *running = context;
     for (;;) {
         struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
+        clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_sec += RELOAD_SECONDS;
-        sem_timedwait(&running->wake, &until);
+        sem_clockwait(&running->wake, CLOCK_MONOTONIC, &until);
         if (atomic_load(&running->ending))
             return NULL;
         reload_definitions(&running->gateway);

@@ -54,9 +54,10 @@ typedef struct spill_raw_admin_write {
 typedef struct spill_raw_admin_ops {
     /*
      * List collections and views as an array of {name, type: "collection" | "view" | ..., options},
-     * initialized by the call. One command.
+     * initialized by the call. `type`: only these; or NULL. One command.
      */
-    spill_code_t (*list)(spill_raw_admin_t *admin, bson_t *descriptions, spill_error_t *error);
+    spill_code_t (*list)(spill_raw_admin_t *admin, const char *type, bson_t *descriptions,
+                         spill_error_t *error);
 
     /* List the saved definitions of the catalog as an array of {_id: NAME, entry}. One command. */
     spill_code_t (*definitions)(spill_raw_admin_t *admin, bson_t *found, spill_error_t *error);

@@ -124,6 +124,17 @@ replaced events '"$unset": {"events": 1}' 3 0
 replaced events '"$set": {"events": [{"n": 1}, {"n": 2}]}' 4 2
 replaced events '"$set": {"events": []}' 5 0
 
+# A head that keeps the oldest counts its deleted numbers: they are subtracted no longer.
+expect 0 define @uri oldest --layout outlier --keep oldest --collection oldest --array events --threshold 20 --page 10 \
+    --page-collection oldest.pages --quiet
+seq -f '{"n": %.0f}' 0 2 | "$SPILLWAY" append @uri oldest 3 - >out 2>err || fail "appending: $(cat err)"
+for number in 2 1; do expect 0 remove @uri oldest 3 $number --quiet; done
+with_users "database.oldest.update_one({'_id': 3}, {'\$set': {'events': []}})"
+append_one oldest 100
+expect 0 count @uri oldest 3 --json
+has out '"count":1'
+expect 0 verify @uri oldest
+
 # Undo puts plain arrays back into the sub-documents.
 with_users 'users.update_one({"_id": 2}, {"$push": {"stats.events": {"$each": events(5, 100)}}})'
 expect 0 sweep @uri "$name" --quiet

@@ -211,7 +211,7 @@ static void test_writes(void **state)
 static bool is_listed(fixture_t *fixture, const char *name)
 {
     bson_t list;
-    assert_done(fixture, fixture->admin->ops->list(fixture->admin, &list, &fixture->error));
+    assert_done(fixture, fixture->admin->ops->list(fixture->admin, NULL, &list, &fixture->error));
     char *json = bson_as_relaxed_extended_json(&list, NULL);
     char *wanted = bson_strdup_printf("\"name\" : \"%s\"", name);
     bool found = strstr(json, wanted) != NULL;

@@ -265,7 +265,8 @@ static bool begin_change(memory_admin_t *memory, spill_code_t *code, spill_error
     return begun;
 }
 
-static spill_code_t list(spill_raw_admin_t *base, bson_t *descriptions, spill_error_t *error)
+static spill_code_t list(spill_raw_admin_t *base, const char *type, bson_t *descriptions,
+                         spill_error_t *error)
 {
     SPILL_SCOPED(unlock) memory_admin_t *locked = lock(base);
     (void)locked;
@@ -276,10 +277,10 @@ static spill_code_t list(spill_raw_admin_t *base, bson_t *descriptions, spill_er
         return code;
     for (int i = 0; i < FOREIGN_COLLECTIONS; i++) {
         const foreign_collection_t *at = &memory->collections[i];
-        if (at->name)
+        const char *its_type = at->view ? "view" : "collection";
+        if (at->name && (type == NULL || strcmp(type, its_type) == 0))
             BCON_APPEND(descriptions, "0", "{", "name", BCON_UTF8(at->name), "type",
-                        BCON_UTF8(at->view ? "view" : "collection"), "options",
-                        BCON_DOCUMENT(at->options), "}");
+                        BCON_UTF8(its_type), "options", BCON_DOCUMENT(at->options), "}");
     }
     return code;
 }

@@ -206,7 +206,7 @@ static spill_code_t read_views(const spill_served_t *served, table_t *table, spi
         if (table->all[i]->array != NULL || table->all[i]->parts[0] != NULL)
             collections[count++] = table->all[i]->collection;
     spill_code_t code =
-        count == 0 ? SPILL_OK : served->admin->ops->list(served->admin, &listing, error);
+        count == 0 ? SPILL_OK : served->admin->ops->list(served->admin, "view", &listing, error);
     if (code == SPILL_OK) {
         spill_views_free(table->views);
         table->views = spill_views_find(&listing, collections);

@@ -222,11 +222,11 @@ static void note_stage(const spill_translation_t *translation, const dropping_t 
         store->ops->note_drop_all(store, one->definition, &one->drop, stage, NULL);
 }
 
-/* A drop was refused, so the heads live on. Without an answer the notes stay. */
+/* No heads are dropped: they live on. */
 static void withdraw_all(const spill_translation_t *translation, const dropping_t *all,
                          size_t count)
 {
-    for (size_t i = 0; i < count && !translation->close; i++)
+    for (size_t i = 0; i < count; i++)
         note_stage(translation, &all[i], SPILL_DROP_REFUSED);
 }
 
@@ -236,8 +236,10 @@ static bool begin_all(spill_translation_t *translation, dropping_t *all, size_t 
     for (size_t i = 0; i < count; i++) {
         if (begin_drop(translation, &all[i]))
             continue;
-        if (translation->close || !lenient)
+        if (translation->close || !lenient) {
+            withdraw_all(translation, all, i);
             return false;
+        }
         spill_translation_recover(translation);
         all[i].drop.incarnation = 0;
     }
@@ -271,7 +273,8 @@ static bool drop_noted(spill_translation_t *translation, dropping_t *all, size_t
     if (!begin_all(translation, all, count, false))
         return false;
     if (!spill_translation_forward(translation, reply)) {
-        withdraw_all(translation, all, count);
+        if (!spill_translation_may_have_changed(translation)) /* else the notes stay */
+            withdraw_all(translation, all, count);
         return false;
     }
     if (finish_all(translation, all, count, false))
@@ -350,7 +353,9 @@ static bool drop_heads(spill_translation_t *translation, const dropping_t *all, 
     size_t i = 0;
     while (i < count && drop_collection(translation, all[i].at->collection))
         i++;
-    withdraw_all(translation, all + i, count - i);
+    bool certain = i == count || !spill_translation_may_have_changed(translation);
+    size_t living = certain ? i : i + 1;
+    withdraw_all(translation, all + living, count - living);
     return i == count;
 }
 

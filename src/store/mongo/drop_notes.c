@@ -8,7 +8,7 @@
  * `epoch` and `rev`, or `announced`, are about drops that may be refused; `ended` is certain. A
  * drop that is announced later never changes what is certain. A collection that is dropped never
  * comes back under its UUID. So what is announced is believed if no collection has the UUID. The
- * field `refused` stays, because the announcement may arrive once more.
+ * field `refused` stays for a day, because the announcement may arrive once more.
  */
 #include "store/mongo/mongo.h"
 
@@ -17,6 +17,9 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
+
+enum { REFUSED_SECONDS = 24 * 60 * 60 };
 
 static void make_filter(const spill_definition_t *definition, const spill_value_t *owner,
                         bson_t *filter)
@@ -127,6 +130,15 @@ static spill_code_t find_uuid(spill_mongo_t *store, const char *name, const coll
     return code;
 }
 
+static spill_code_t find_document(spill_mongo_t *store, const bson_t *filter, bson_t *document,
+                                  spill_error_t *error)
+{
+    SPILL_SCOPED(bson_destroy) bson_t pipeline = BSON_INITIALIZER;
+    bool found;
+    BCON_APPEND(&pipeline, "0", "{", "$match", BCON_DOCUMENT(filter), "}");
+    return spill_mongo_first(store, SPILL_MONGO_DROP_RECORDS, &pipeline, document, &found, error);
+}
+
 static void make_filter_all(const spill_definition_t *definition, bson_t *filter)
 {
     BCON_APPEND(filter, "_id", "{", "dropAll", BCON_UTF8(definition->name), "}");
@@ -168,14 +180,42 @@ static spill_code_t complete_all(spill_mongo_t *store, const spill_drop_all_t *d
     return write_note(store, filter, &update, error);
 }
 
+/* Add the refused attempts that are old: their announcements cannot arrive once more. */
+static void add_old_refused(const bson_t *document, bson_t *paths)
+{
+    bson_iter_t iter, attempt, refused;
+    char path[SPILL_NAME_SIZE];
+    int64_t now = (int64_t)time(NULL);
+    if (!bson_iter_init_find(&iter, document, "announced") || !bson_iter_recurse(&iter, &attempt))
+        return;
+    while (bson_iter_next(&attempt)) {
+        bson_oid_t id;
+        const char *key = bson_iter_key(&attempt);
+        if (!bson_oid_is_valid(key, strlen(key)) || !bson_iter_recurse(&attempt, &refused) ||
+            !bson_iter_find(&refused, "refused"))
+            continue;
+        bson_oid_init_from_string(&id, key);
+        if (now - (int64_t)bson_oid_get_time_t(&id) < REFUSED_SECONDS)
+            continue;
+        snprintf(path, sizeof path, "announced.%s", key);
+        BSON_APPEND_BOOL(paths, path, true);
+    }
+}
+
 static spill_code_t withdraw_all(spill_mongo_t *store, const spill_drop_all_t *drop,
                                  const bson_t *filter, spill_error_t *error)
 {
+    SPILL_SCOPED(bson_destroy) bson_t document = BSON_INITIALIZER;
     SPILL_SCOPED(bson_destroy) bson_t update = BSON_INITIALIZER;
+    SPILL_SCOPED(bson_destroy) bson_t old = BSON_INITIALIZER;
     char whole[SPILL_NAME_SIZE];
     bool found;
+    SPILL_TRY(find_document(store, filter, &document, error));
+    add_old_refused(&document, &old);
     make_path(drop, "", whole);
     BCON_APPEND(&update, "$set", "{", whole, "{", "refused", BCON_BOOL(true), "}", "}");
+    if (!bson_empty(&old))
+        BSON_APPEND_DOCUMENT(&update, "$unset", &old);
     return spill_mongo_modify(store, SPILL_MONGO_DROP_RECORDS, filter, &update, NULL, NULL, &found,
                               error);
 }
@@ -214,15 +254,6 @@ static spill_code_t judge_announced(spill_mongo_t *store, const bson_iter_t *att
 }
 
 /* ---- both ------------------------------------------------------------------------------------ */
-
-static spill_code_t find_document(spill_mongo_t *store, const bson_t *filter, bson_t *document,
-                                  spill_error_t *error)
-{
-    SPILL_SCOPED(bson_destroy) bson_t pipeline = BSON_INITIALIZER;
-    bool found;
-    BCON_APPEND(&pipeline, "0", "{", "$match", BCON_DOCUMENT(filter), "}");
-    return spill_mongo_first(store, SPILL_MONGO_DROP_RECORDS, &pipeline, document, &found, error);
-}
 
 /* The number in the field, 0 if there is none. */
 static int64_t number_of(const bson_t *document, const char *field)

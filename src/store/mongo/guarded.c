@@ -203,7 +203,8 @@ static bool meets_strays(const spill_mongo_step_t *step, spill_state_t *cleaned)
 /*
  * Another program has replaced the array. Remove the strays, unless the document has changed since
  * it was read. This raises `rev` like a RECOUNT, which also changes numbers: so a request of a
- * client that has read the strays is refused.
+ * client that has read the strays is refused. A head that keeps the oldest counts its own deleted
+ * numbers among the removed ones.
  */
 static spill_code_t drop_strays(spill_mongo_step_t *step, spill_error_t *error)
 {
@@ -213,6 +214,8 @@ static spill_code_t drop_strays(spill_mongo_step_t *step, spill_error_t *error)
     SPILL_SCOPED(bson_destroy) bson_t pipeline = BSON_INITIALIZER;
     bool done;
     step->after.rev++;
+    if (step->document.head && !spill_schema_of(step->request->definition)->appends_to_head)
+        step->after.removed -= (int64_t)(before->deleted.count - step->after.deleted.count);
     spill_mongo_select(&step->document, &filter);
     spill_mongo_append_same_numbers(&step->document, before, &filter);
     spill_mongo_rewrite(&step->document, before, &step->after, &nothing, NULL, &pipeline);

@@ -90,13 +90,17 @@ static spill_code_t collect_all(admin_t *admin, const char *collection, mongoc_c
     return code;
 }
 
-static spill_code_t list(spill_raw_admin_t *base, bson_t *descriptions, spill_error_t *error)
+static spill_code_t list(spill_raw_admin_t *base, const char *type, bson_t *descriptions,
+                         spill_error_t *error)
 {
+    SPILL_SCOPED(bson_destroy) bson_t options = BSON_INITIALIZER;
     SPILL_SCOPED(end_use) use_t use = use_client(base);
+    if (type != NULL)
+        BCON_APPEND(&options, "filter", "{", "type", BCON_UTF8(type), "}");
     const spill_mongo_t *store = use.admin->store;
     mongoc_database_t *database = mongoc_client_get_database(use.client, store->database);
     mongoc_database_set_read_prefs(database, store->primary);
-    mongoc_cursor_t *cursor = mongoc_database_find_collections_with_opts(database, NULL);
+    mongoc_cursor_t *cursor = mongoc_database_find_collections_with_opts(database, &options);
     spill_code_t code = collect_all(use.admin, NULL, cursor, descriptions, error);
     mongoc_database_destroy(database);
     return code;

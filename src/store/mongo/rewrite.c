@@ -195,8 +195,8 @@ bool spill_mongo_rewrite(const spill_mongo_document_t *document, const spill_sta
     set_array(&rewrite, &set);
     set_derived(&rewrite, &derived);
     append_stage("$set", BSON_TYPE_DOCUMENT, &set, pipeline);
-    append_stage("$set", BSON_TYPE_DOCUMENT, &derived, pipeline);
     append_stage("$unset", BSON_TYPE_ARRAY, &unset, pipeline);
+    append_stage("$set", BSON_TYPE_DOCUMENT, &derived, pipeline); /* from what is left */
     bson_destroy(&set);
     bson_destroy(&unset);
     bson_destroy(&derived);

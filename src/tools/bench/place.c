@@ -70,7 +70,7 @@ static spill_code_t each_collection(const char *uri, bool drop, spill_error_t *e
     if (!spill_raw_reader_serves(uri))
         return SPILL_OK;
     SPILL_TRY(spill_raw_admin_open(uri, &admin, error));
-    SPILL_TRY(admin->ops->list(admin, &descriptions, error));
+    SPILL_TRY(admin->ops->list(admin, NULL, &descriptions, error));
     bson_iter_init(&at, &descriptions);
     while (bson_iter_next(&at)) {
         if (!bson_iter_recurse(&at, &entry) || !bson_iter_find(&entry, "name") ||

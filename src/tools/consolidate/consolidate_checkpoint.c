@@ -379,7 +379,7 @@ void spill_consolidate_release(spill_consolidate_run_t *run)
 spill_code_t spill_consolidate_list(spill_consolidate_run_t *run, spill_error_t *error)
 {
     bson_destroy(&run->listing);
-    return run->admin->ops->list(run->admin, &run->listing, error);
+    return run->admin->ops->list(run->admin, NULL, &run->listing, error);
 }
 
 static spill_consolidate_kind_t kind_in(const bson_t *description)

@@ -445,8 +445,8 @@ spill_code_t spill_migrate_undo(spill_array_t *array, const spill_migrate_option
     if (options->measured)
         options->measured(options->context, &measured);
     SPILL_TRY(each_undone(&pass, unmanage_owner, error));
-    if (options->owner)
-        return check_unmanaged(&pass, error);
+    if (options->owner) /* a failure was reported */
+        return result->failed > 0 ? SPILL_OK : check_unmanaged(&pass, error);
     SPILL_TRY(finish_undo(&pass, error));
     SPILL_TRY(spill_migrate_report_orphans(&pass, error));
     return check_none_adopted(array, error);

@@ -253,7 +253,7 @@ spill_code_t spill_collation_check(spill_raw_admin_t *admin, const char *collect
                                    spill_error_t *error)
 {
     bson_t listing;
-    spill_code_t code = admin->ops->list(admin, &listing, error);
+    spill_code_t code = admin->ops->list(admin, NULL, &listing, error);
     if (code == SPILL_OK)
         code = spill_collation_refuse(&listing, collection, error);
     bson_destroy(&listing);
