@@ -69,7 +69,9 @@ has out ' more ...'
 
 # stored NAME SEQ N: the element of this number is {"n": N}.
 stored() {
-    expect 0 read @uri "$1" 3 --oldest --after $(($2 - 1)) --limit 1
+    local after=()
+    [ "$2" = 0 ] || after=(--after $(($2 - 1)))
+    expect 0 read @uri "$1" 3 --oldest "${after[@]}" --limit 1
     has out "$2	{ \"n\" : $3 }"
 }
 
