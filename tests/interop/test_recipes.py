@@ -158,6 +158,36 @@ def check_in_the_way(name):
     expect_refusal("'stats.events' is unmanaged", name, "read", "bob")
 
 
+def check_replaced(name, preset):
+    """Check numbers of appends behind an array that another program has replaced after removals.
+
+    The removed number then lies behind the array's end: the recipe hands over, and the program removes
+    the number. Removed numbers of other arrays, also of the last element, are no reason to hand over.
+    """
+    heads = database()[name]
+    define(name, preset, *PATHS)
+    changes = {"alice": {"$set": {"stats": {"fresh": 1}}}, "bob": {"$set": {"stats.events": ["new"]}},
+               "carol": {"$unset": {"stats.events": 1}}}
+    for owner, change in changes.items():
+        spillway("append", URI, name, owner, *map(str, range(5)))
+        spillway("remove", URI, name, owner, "3")
+        heads.update_one({"_id": owner}, change)
+        before = heads.find_one(owner)
+        run = run_recipe(name, "append", owner, "10", program="false")
+        expect((run.returncode != 0, run.stdout), (True, ""), f"{owner}: handed over")
+        expect(heads.find_one(owner), before, f"{owner}'s head after a refused append")
+        elements = [*(["new"] if owner == "bob" else []), 10, 11]
+        numbers = list(range(len(elements)))
+        expect(recipe(name, "append", owner, "10", "11"), [str(number) for number in numbers[-2:]],
+               f"{owner}: the numbers given")
+        expect(read(URI, name, owner, "--oldest"), (numbers, elements), f"{owner}'s elements")
+        expect(recipe(name, "count", owner), [str(len(elements))], f"{owner}'s count")
+    for owner, removed in {"dave": "1", "erin": "4"}.items():
+        spillway("append", URI, name, owner, *map(str, range(5)))
+        spillway("remove", URI, name, owner, removed)
+        expect(recipe(name, "append", owner, "5", program="false"), ["5"], f"{owner}: the number given")
+
+
 def check_refusals():
     """Check that the recipe refuses definitions with rules that it does not keep."""
     define("unique", "feed-recent", "--id-field", ".", "--unique")
@@ -202,7 +232,9 @@ def main():
         if os.environ.get("SPILLWAY_LONG"):
             arrays += [("feed", "feed"), ("oldPaths", "feed", *PATHS)]
         checks = [pool.submit(check, *array) for array in arrays]
-        checks += [pool.submit(check_retention, "retained"), pool.submit(check_in_the_way, "blocked")]
+        checks += [pool.submit(check_retention, "retained"), pool.submit(check_in_the_way, "blocked"),
+                   pool.submit(check_replaced, "replaced", "feed-recent"),
+                   pool.submit(check_replaced, "oldReplaced", "feed")]
         for done in checks:
             done.result()
     check_refusals()

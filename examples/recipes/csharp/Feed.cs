@@ -268,7 +268,10 @@ public sealed class Feed
             { place.Spill + ".ops.id", new BsonDocument("$ne", identity) },
             { place.Spill + ".n", new BsonDocument("$lt", operation.Base + window) },
             { "$expr", Call("$and", Call("$lte", Call("$add", live, gone, 1), slots),
-                Call("$lte", Call("$add", new BsonDocument("$bsonSize", "$$ROOT"), grows), most)) },
+                Call("$lte", Call("$add", new BsonDocument("$bsonSize", "$$ROOT"), grows), most),
+                // Another program may have replaced the array: then deleted numbers lie behind its end.
+                Call("$lt", new BsonDocument("$max", "$" + place.Spill + ".gone"),
+                    Call("$add", "$" + place.Spill + ".first", live, gone))) },
         });
         var note = new BsonDocument { { "id", identity }, { "count", 1L }, { "after", 0L } };
         var added = new BsonDocument(place.Spill + ".n", 1L);

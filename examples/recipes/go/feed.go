@@ -387,7 +387,10 @@ func (feed *Feed) push(ctx context.Context, owner any, element bson.RawValue, op
 		bson.E{Key: at.spill + ".n", Value: bson.D{{Key: "$lt", Value: operation.Base + window}}},
 		bson.E{Key: "$expr", Value: call("$and",
 			call("$lte", call("$add", live, gone, 1), slots),
-			call("$lte", call("$add", bson.D{{Key: "$bsonSize", Value: "$$ROOT"}}, grows), most))})
+			call("$lte", call("$add", bson.D{{Key: "$bsonSize", Value: "$$ROOT"}}, grows), most),
+			// Another program may have replaced the array: then deleted numbers lie behind its end.
+			call("$lt", bson.D{{Key: "$max", Value: "$" + at.spill + ".gone"}},
+				call("$add", "$"+at.spill+".first", live, gone)))})
 	note := bson.D{{Key: "id", Value: identity}, {Key: "count", Value: int64(1)}, {Key: "after", Value: int64(0)}}
 	added := bson.D{{Key: at.spill + ".n", Value: int64(1)}}
 	if at.count != "" {

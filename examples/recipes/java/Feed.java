@@ -320,7 +320,11 @@ public final class Feed {
                         doc("$lte", List.of(doc("$add", List.of(live(place), gone, 1)),
                                 tail.slots())),
                         doc("$lte", List.of(doc("$add", List.of(doc("$bsonSize", "$$ROOT"), grows)),
-                                tail.bytes())))));
+                                tail.bytes())),
+                        // Another program may have replaced the array: then deleted numbers lie
+                        // behind its end.
+                        doc("$lt", List.of(doc("$max", "$" + spill + ".gone"),
+                                doc("$add", List.of("$" + spill + ".first", live(place), gone)))))));
         Document note = doc("id", id).append("count", 1L).append("after", 0L);
         Document increment = doc(spill + ".n", 1L);
         if (!place.count().isEmpty()) {

@@ -192,6 +192,8 @@ class Feed {
         $and: [
           { $lte: [{ $add: [live, gone, 1] }, slots] },
           { $lte: [{ $add: [{ $bsonSize: '$$ROOT' }, grows] }, bytes] },
+          // Another program may have replaced the array: then deleted numbers lie behind its end.
+          { $lt: [{ $max: `$${spill}.gone` }, { $add: [`$${spill}.first`, live, gone] }] },
         ],
       },
     };

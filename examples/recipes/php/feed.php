@@ -269,6 +269,9 @@ final class Feed
                 '$expr' => ['$and' => [
                     ['$lte' => [['$add' => [$live, $gone, 1]], $slots]],
                     ['$lte' => [['$add' => [['$bsonSize' => '$$ROOT'], $grows]], $most]],
+                    // Another program may have replaced the array: then deleted numbers lie behind its end.
+                    ['$lt' => [['$max' => "\$$place->spill.gone"],
+                        ['$add' => ["\$$place->spill.first", $live, $gone]]]],
                 ]],
             ],
             'update' => [

@@ -197,6 +197,8 @@ class Feed:
             "$expr": {"$and": [
                 {"$lte": [{"$add": [live, gone, 1]}, slots]},
                 {"$lte": [{"$add": [{"$bsonSize": "$$ROOT"}, grows]}, most]},
+                # Another program may have replaced the array: then deleted numbers lie behind its end.
+                {"$lt": [{"$max": f"${spill}.gone"}, {"$add": [f"${spill}.first", live, gone]}]},
             ]},
         }
         note = {"id": identity, "count": Int64(1), "after": Int64(0)}

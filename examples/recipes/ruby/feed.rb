@@ -201,7 +201,11 @@ class Feed
       "#{spill}.ops.id" => { '$ne' => identity },             # not appended before
       "#{spill}.n" => { '$lt' => operation.base + window },   # or the window may have dropped the id
       '$expr' => { '$and' => [{ '$lte' => [{ '$add' => [live, gone, 1] }, slots] },
-                              { '$lte' => [{ '$add' => [{ '$bsonSize' => '$$ROOT' }, grows] }, most] }] }
+                              { '$lte' => [{ '$add' => [{ '$bsonSize' => '$$ROOT' }, grows] }, most] },
+                              # Another program may have replaced the array: then deleted numbers lie
+                              # behind its end.
+                              { '$lt' => [{ '$max' => "$#{spill}.gone" },
+                                          { '$add' => ["$#{spill}.first", live, gone] }] }] }
     )
     note = { 'id' => identity, 'count' => 1, 'after' => 0 }
     added = { "#{spill}.n" => 1 }
