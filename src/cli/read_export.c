@@ -1,9 +1,11 @@
 /* read, count and export: a page of an owner's elements, their number, and all arrays. */
 #include "cli/cli.h"
 #include "cli/process.h"
+#include "tools/import/import_names.h"
 #include "util/error.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 /* ---- read ------------------------------------------------------------------------------------ */
 
@@ -302,6 +304,8 @@ static const export_options_t EXPORT_DEFAULTS = {0};
 
 typedef struct export_run {
     const export_options_t *options;
+    const char *heads; /* their collection */
+    const char *names; /* of the definition, as JSON */
     bool bucket;
     bool found; /* anything was printed */
 } export_run_t;
@@ -323,11 +327,13 @@ static const spill_record_t exported_record =
 
 typedef struct document_line {
     const char *collection, *document;
+    const char *definition; /* of a head: its names */
 } document_line_t;
 
 static const spill_field_t document_fields[] = {
     SPILL_FIELD(TEXT, document_line_t, collection, "collection"),
-    SPILL_FIELD(JSON, document_line_t, document, "document")};
+    SPILL_FIELD(JSON, document_line_t, document, "document"),
+    SPILL_FIELD(JSON, document_line_t, definition, "definition", .flags = SPILL_FIELD_SPARSE)};
 static const spill_record_t document_record =
     SPILL_RECORD("document", document_line_t, document_fields);
 
@@ -363,16 +369,29 @@ static bool print_document(void *context, const char *collection, const bson_t *
         spill_cli_leave_out_document(collection, document);
         return true;
     }
-    const document_line_t line = {collection, json};
+    bool is_head = strcmp(collection, run->heads) == 0;
+    const document_line_t line = {collection, json, is_head ? run->names : NULL};
     spill_cli_print_record(&document_record, &line);
     bson_free(json);
     return !ferror(stdout);
 }
 
+static void free_text(char **text)
+{
+    bson_free(*text);
+}
+
 static spill_code_t export_array(spill_cli_session_t *session, spill_error_t *error)
 {
     const export_options_t *options = session->invocation->options;
-    export_run_t run = {.options = options, .bucket = spill_cli_is_bucket(session)};
+    const spill_definition_t *definition = spill_array_get_definition(session->array);
+    SPILL_SCOPED(bson_destroy) bson_t names = BSON_INITIALIZER;
+    spill_import_names_append(definition, &names);
+    SPILL_SCOPED(free_text) char *text = bson_as_canonical_extended_json(&names, NULL);
+    export_run_t run = {.options = options,
+                        .heads = definition->collection,
+                        .names = text,
+                        .bucket = spill_cli_is_bucket(session)};
     spill_code_t code =
         options->documents
             ? spill_array_documents(session->array, session->owner, options->plain, print_document,
@@ -419,7 +438,8 @@ const spill_command_t spill_command_export = {
             "order, each owner's elements oldest first; with layout bucket {\"owner\": ..., "
             "\"window\": ..., \"seq\": n, \"element\": ...}, window by window. With --documents it "
             "is {\"collection\": "
-            "..., \"document\": ...}, a head followed by its pages. Output is streamed: "
+            "..., \"document\": ...}, a head followed by its pages. The line of a head has a "
+            "third field, \"definition\", with the names in the documents. Output is streamed: "
             "memory does not grow with the length of an array.\n"
             "\n"
             "With --partial, every element that can be read is written. The first and the last "

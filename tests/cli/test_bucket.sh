@@ -73,7 +73,7 @@ has out '{"owner":"bike","window":"2026-03","seq":3,'
 [ "$(grep -c . out)" = 5 ] || fail "export: $(cat out)"
 expect 0 export "$db" reviews bike --documents --plain --relaxed
 has out '{ "productId" : "bike", "month" : "2026-04", "reviews" : [ { "rating" : 2.5'
-has out '"stats" : { "count" : 2, "averageRating" : 2.5, "sum" : 2.5, "min" : 2.5, "max" : 2.5 } }}'
+has out '"stats" : { "count" : 2, "averageRating" : 2.5, "sum" : 2.5, "min" : 2.5, "max" : 2.5 } },"definition":'
 clean "$db"
 
 cat >more.ndjson <<'END'
@@ -165,7 +165,7 @@ expect 0 read "$db" seasons park --from 2026-2
 has out "2026-2:0"
 [ "$(grep -c . out)" = 1 ] || fail "read of windows of a field: $(cat out)"
 expect 0 export "$db" seasons --documents --plain --relaxed
-has out '{ "productId" : "park", "season" : "2026-1", "seen" : [ { "season" : "2026-1", "n" : 2 } ] }}'
+has out '{ "productId" : "park", "season" : "2026-1", "seen" : [ { "season" : "2026-1", "n" : 2 } ] },"definition":'
 expect 0 drop "$db" seasons --yes
 clean "$db"
 

@@ -19,6 +19,7 @@
  *                      other fields
  *   import_export_lines.c  the lines of an export
  *   import_exported.c  heads and pages of an export; import_exported_items.c their elements
+ *   import_names.c     the names in these documents, which the lines of heads carry
  *   import_given.c     the options that must not change between the runs of an import
  *   import_chunk.c     records by owner; import_bases.c reads the bases of their operations ahead
  *   import_check.c     an opened input; the check of reference and subset before the first write

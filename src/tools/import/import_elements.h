@@ -63,6 +63,11 @@ typedef struct spill_split {
     spill_exported_t exported;
     bson_t *held;      /* a head whose elements follow those of its pages; or NULL */
     bool finished;     /* its elements are being read, and no page follows */
+    int64_t pages;     /* that the owner's head counts; -1: not known */
+    int64_t next_page; /* the number of the page that follows */
+    int64_t first;     /* the first number of the head */
+    bool is_newest;    /* the head has the newest elements */
+    bool lacks;        /* a missing or bad page of the owner was reported */
     int64_t watermark; /* lower numbers of the owner were trimmed */
     char window[SPILL_WINDOW_SIZE];
     spill_buffer_t owner_key; /* of the owner of these documents */
@@ -108,6 +113,17 @@ spill_code_t spill_split_next(spill_split_t *split, spill_input_item_t *item, bo
 bool spill_split_is_exported(const spill_split_t *split);
 spill_code_t spill_split_join(spill_split_t *split, const bson_t *document, bool *joins,
                               spill_error_t *error);
+
+/*
+ * Are pages missing before the document that was joined; or, after the last one, behind it? Call
+ * this once for each, before its items are read. SPILL_PARSE, once for an owner: the message names
+ * the owner. The items that were read so far are the owner's first ones, without a gap.
+ */
+spill_code_t spill_split_check_gap(spill_split_t *split, spill_error_t *error);
+spill_code_t spill_split_check_end(spill_split_t *split, spill_error_t *error);
+
+/* A bad line was left out behind the owner's documents so far: it may have been one of them. */
+void spill_split_leave_out(spill_split_t *split);
 
 /* True: more items follow. False: the owner has none left; also for other inputs. */
 bool spill_split_finish(spill_split_t *split);

@@ -21,7 +21,8 @@ enum {
     ELEMENT = 8,
     COLLECTION = 16,
     DOCUMENT = 32,
-    OTHER = 64,
+    DEFINITION = 64,
+    OTHER = 128,
     ALL = OWNER | SEQ | ELEMENT
 };
 
@@ -43,6 +44,10 @@ static int read_field(const bson_iter_t *iter, spill_export_line_t *line)
     if (strcmp(name, "document") == 0 && BSON_ITER_HOLDS_DOCUMENT(iter)) {
         line->document = spill_value_from_iter(iter);
         return DOCUMENT;
+    }
+    if (strcmp(name, "definition") == 0 && BSON_ITER_HOLDS_DOCUMENT(iter)) {
+        line->definition = spill_value_from_iter(iter);
+        return DEFINITION;
     }
     if (strcmp(name, "window") == 0 && BSON_ITER_HOLDS_UTF8(iter)) {
         line->window = bson_iter_utf8(iter, NULL);
@@ -70,7 +75,7 @@ static spill_export_lines_t read_line(const bson_t *document, spill_export_line_
     }
     if (fields == ALL)
         return SPILL_EXPORT_ELEMENTS;
-    if (fields == (COLLECTION | DOCUMENT)) {
+    if ((fields & ~DEFINITION) == (COLLECTION | DOCUMENT)) {
         bool plain = !spill_value_field(&line->document, "spill", &rest, &bookkeeping);
         return plain ? SPILL_EXPORT_PLAIN : SPILL_EXPORT_DOCUMENTS;
     }

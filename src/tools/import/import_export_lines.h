@@ -13,7 +13,8 @@ typedef enum spill_export_lines {
     SPILL_EXPORT_NONE,      /* no export, or not known yet */
     SPILL_EXPORT_ELEMENTS,  /* {owner, seq, element} */
     SPILL_EXPORT_WINDOWS,   /* {owner, window, seq, element}, of layout bucket */
-    SPILL_EXPORT_DOCUMENTS, /* {collection, document}: heads and pages, with bookkeeping */
+    SPILL_EXPORT_DOCUMENTS, /* {collection, document}: heads and pages, with bookkeeping; a head
+                               has its definition's names, too (import_names.h) */
     SPILL_EXPORT_PLAIN,     /* the same without it, so the elements have no numbers */
 } spill_export_lines_t;
 
@@ -23,8 +24,9 @@ typedef struct spill_export_line {
     spill_value_t element;
     int64_t seq;
     const char *window;     /* or NULL */
-    const char *collection; /* of DOCUMENTS and PLAIN, which have no other fields */
+    const char *collection; /* of DOCUMENTS and PLAIN, as the two following ones */
     spill_value_t document;
+    spill_value_t definition; /* its names; no data: none */
 } spill_export_line_t;
 
 /*

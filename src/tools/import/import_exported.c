@@ -3,6 +3,7 @@
 #include "bson/field_path.h"
 #include "definition/schema.h"
 #include "tools/import/import_fields.h"
+#include "tools/import/import_names.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -107,8 +108,10 @@ static spill_code_t read_numbers(const bson_t *bookkeeping, spill_exported_t *ex
         return spill_fail(error, SPILL_PARSE, "the document's bookkeeping, 'spill', is malformed");
     if (find_value(bookkeeping, "low", &first) && is_count(&first))
         exported->watermark = integer_of(&first);
+    exported->pages =
+        find_value(bookkeeping, "pages", &number) && is_count(&number) ? integer_of(&number) : 0;
     find_value(bookkeeping, "first", &first);
-    exported->next = integer_of(&first);
+    exported->first = exported->next = integer_of(&first);
     next_deleted(exported);
     return SPILL_OK;
 }
@@ -123,16 +126,68 @@ static const char *bookkeeping_path(const spill_definition_t *definition, bool i
     return within ? spill_bookkeeping_path(definition->array, "", path) : "spill";
 }
 
-/* The owner of a page, and of every document with a window. */
-static bool find_owner(const spill_definition_t *definition, const bson_t *document, bool numbered,
-                       spill_exported_t *exported)
+/* Has the document's own field the value that its _id has? */
+static bool repeats_id(const bson_t *document, const char *field, const char *path)
+{
+    spill_value_t value, expected;
+    return find_value(document, field, &value) && find_value(document, path, &expected) &&
+           spill_value_equal(&value, &expected);
+}
+
+/* The owner, and with bookkeeping the number, of a page and of every document with a window. */
+static spill_code_t find_place(const spill_definition_t *definition, const bson_t *document,
+                               bool numbered, spill_exported_t *exported, spill_error_t *error)
 {
     bool windows = spill_schema_of(definition)->has_windows;
+    spill_value_t page;
+    if (!find_value(document, numbered ? "_id.owner" : definition->page_owner, &exported->owner))
+        return fail_names(definition, "the document has no owner in",
+                          numbered ? "_id.owner" : definition->page_owner, error);
     if (windows)
         exported->window = text_at(document, numbered ? "_id.window" : definition->window_field);
-    return find_value(document, numbered ? "_id.owner" : definition->page_owner,
-                      &exported->owner) &&
-           (!windows || exported->window);
+    if (windows && !exported->window)
+        return fail_names(definition, "the document has no window in",
+                          numbered ? "_id.window" : definition->window_field, error);
+    if (!numbered)
+        return SPILL_OK;
+    const char *number = windows ? "_id.part" : "_id.page";
+    if (!find_value(document, number, &page) || !is_count(&page))
+        return fail_names(definition, "the document has no number in", number, error);
+    if (!exported->is_head)
+        exported->page = integer_of(&page) - (windows ? 1 : 0);
+    return SPILL_OK;
+}
+
+/* A document of an element that was removed has only its _id and its bookkeeping. */
+static bool is_removed(const spill_definition_t *definition, const spill_exported_t *exported)
+{
+    return spill_schema_of(definition)->has_referenced_elements && !exported->is_head &&
+           exported->deleted_first == exported->first;
+}
+
+/*
+ * A page, or a document with a window, has each field that the definition names. If it has not, or
+ * with another value than its _id, the names are others: the field may be the element's own.
+ */
+static spill_code_t check_page(const spill_definition_t *definition, const bson_t *document,
+                               const spill_exported_t *exported, spill_error_t *error)
+{
+    bool windows = spill_schema_of(definition)->has_windows;
+    const char *number = definition->page_number, *count = definition->page_count;
+    spill_value_t value;
+    if (is_removed(definition, exported))
+        return SPILL_OK;
+    if (!repeats_id(document, definition->page_owner, "_id.owner"))
+        return fail_names(definition, "the document has no owner in", definition->page_owner,
+                          error);
+    if (windows && !repeats_id(document, definition->window_field, "_id.window"))
+        return fail_names(definition, "the document has no window in", definition->window_field,
+                          error);
+    if (number[0] != '\0' && !(find_value(document, number, &value) && is_count(&value)))
+        return fail_names(definition, "the document has no number in", number, error);
+    if (count[0] != '\0' && !(find_value(document, count, &value) && is_count(&value)))
+        return fail_names(definition, "the document has no number of elements", count, error);
+    return SPILL_OK;
 }
 
 static spill_code_t find_array(const spill_definition_t *definition, const bson_t *document,
@@ -194,17 +249,18 @@ static spill_code_t find_kind(const spill_definition_t *definition, const char *
 
 /* The counts of a head show whether its other fields are other fields of the definition, too. */
 static spill_code_t check_counts(const spill_definition_t *definition, const bson_t *document,
-                                 spill_error_t *error)
+                                 const spill_exported_t *exported, spill_error_t *error)
 {
     spill_value_t value;
     const char *count = definition->count_field, *pages = definition->pages_field;
     const char *overflow = definition->overflow_field;
     if (count[0] != '\0' && !(find_value(document, count, &value) && is_count(&value)))
         return fail_names(definition, "the document has no number of elements", count, error);
-    if (pages[0] != '\0' && find_value(document, pages, &value) && !is_count(&value))
+    const bool has_pages = exported->pages > 0;
+    if (pages[0] != '\0' && (find_value(document, pages, &value) ? !is_count(&value) : has_pages))
         return fail_names(definition, "the document has no number of pages", pages, error);
-    if (overflow[0] != '\0' && find_value(document, overflow, &value) &&
-        value.type != BSON_TYPE_BOOL)
+    if (overflow[0] != '\0' &&
+        (find_value(document, overflow, &value) ? value.type != BSON_TYPE_BOOL : has_pages))
         return fail_names(definition, "the document has no flag", overflow, error);
     return SPILL_OK;
 }
@@ -218,27 +274,30 @@ spill_code_t spill_exported_read(const spill_definition_t *definition, spill_exp
     char path[SPILL_BOOKKEEPING_PATH_SIZE];
     bson_t document, bookkeeping;
     bson_iter_t iter;
-    *exported = (spill_exported_t){.next = -1};
+    *exported = (spill_exported_t){.next = -1, .page = -1, .pages = -1};
     bson_init(&exported->memory);
     bson_init_static(&document, line->document.data, line->document.size_bytes);
+    if (line->definition.data)
+        SPILL_TRY(spill_import_names_check(definition, &line->definition, !numbered, error));
     SPILL_TRY(find_kind(definition, line->collection, &document, exported, error));
     const char *at = bookkeeping_path(definition, exported->is_head, path);
     if (numbered && (!spill_path_find(&document, at, &iter) || !BSON_ITER_HOLDS_DOCUMENT(&iter) ||
                      !spill_inner_document(&iter, &bookkeeping)))
         return fail_names(definition, "the document has no bookkeeping", at, error);
-    bool has_owner = exported->is_head && !schema->has_windows
-                         ? find_value(&document, "_id", &exported->owner)
-                         : find_owner(definition, &document, numbered, exported);
-    if (!has_owner)
-        return fail_names(definition, "the document has no owner in", definition->page_owner,
-                          error);
+    const bool is_plain_head = exported->is_head && !schema->has_windows;
+    if (!is_plain_head)
+        SPILL_TRY(find_place(definition, &document, numbered, exported, error));
+    else if (!find_value(&document, "_id", &exported->owner))
+        return fail_names(definition, "the document has no owner in", "_id", error);
     if (numbered)
         SPILL_TRY(read_numbers(&bookkeeping, exported, error));
-    if (exported->is_head && !schema->has_windows)
-        SPILL_TRY(check_counts(definition, &document, error));
+    if (is_plain_head)
+        SPILL_TRY(check_counts(definition, &document, exported, error));
+    else if (numbered)
+        SPILL_TRY(check_page(definition, &document, exported, error));
     /* Only a head that keeps the oldest elements has this count. */
     bool newest = numbered ? !bson_has_field(&bookkeeping, "total") : schema->appends_to_head;
-    exported->is_newest = exported->is_head && !schema->has_windows && newest;
+    exported->is_newest = is_plain_head && newest;
     return find_elements(definition, &document, numbered ? &bookkeeping : NULL, exported, error);
 }
 

@@ -1,6 +1,7 @@
 /*
  * The documents that `export --documents` writes: heads, and their pages behind them. Their names
- * are those of the target's definition, so the export of another definition is refused.
+ * are those of the target's definition, so the export of another definition is refused. A document
+ * without one of these names is refused even if its line has no names.
  */
 #ifndef SPILL_TOOLS_IMPORT_IMPORT_EXPORTED_H
 #define SPILL_TOOLS_IMPORT_IMPORT_EXPORTED_H
@@ -15,11 +16,14 @@ typedef struct spill_exported {
     spill_value_t owner;
     const char *window; /* layout bucket; else NULL */
     bool is_head;
+    int64_t page;           /* a page with bookkeeping: its number; otherwise -1 */
     bool is_newest;         /* a head that keeps the newest elements; its pages follow it */
     spill_value_t elements; /* an array; no data: none */
     spill_value_t element;  /* the only element of a document; no data: none */
     bson_t memory;          /* of the element */
 
+    int64_t pages;          /* a head: how many pages it counts; -1: no bookkeeping */
+    int64_t first;          /* the first number of the document */
     int64_t watermark;      /* a head: lower numbers of it and its pages were trimmed */
     int64_t next;           /* number of the next element; -1: the documents have no numbers */
     spill_fields_t deleted; /* the numbers of removed elements, ascending */

@@ -8,6 +8,7 @@
 #include "bson/key.h"
 #include "util/error.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 bool spill_split_is_exported(const spill_split_t *split)
@@ -46,6 +47,16 @@ static spill_code_t open_exported(spill_split_t *split, spill_error_t *error)
     return SPILL_OK;
 }
 
+static spill_code_t fail_owner(const spill_split_t *split, const char *what, spill_error_t *error)
+{
+    char *json = spill_value_to_json(&split->owner, false);
+    spill_fail(error, SPILL_PARSE, "owner %.100s%s%s: %s", json ? json : "?",
+               split->exported.window ? ", window " : "",
+               split->exported.window ? split->exported.window : "", what);
+    bson_free(json);
+    return SPILL_PARSE;
+}
+
 /* Begin with the documents of another owner. The head that has the newest elements waits. */
 spill_code_t spill_split_begin_exported(spill_split_t *split, spill_error_t *error)
 {
@@ -55,9 +66,19 @@ spill_code_t spill_split_begin_exported(spill_split_t *split, spill_error_t *err
     if (!split->options->definition)
         return spill_fail(error, SPILL_PARSE, "an export's documents need a definition");
     SPILL_TRY(open_exported(split, error));
+    if (!split->exported.is_head)
+        return fail_owner(split,
+                          "this page follows neither its head nor another page of it, so "
+                          "trimmed elements would come back",
+                          error);
     spill_buffer_clear(&split->owner_key);
     SPILL_TRY(spill_owner_key(&split->owner, &split->owner_key, error));
     split->watermark = split->exported.watermark;
+    split->pages = split->exported.pages;
+    split->first = split->exported.first;
+    split->is_newest = split->exported.is_newest;
+    split->next_page = 0;
+    split->lacks = false;
     bson_strncpy(split->window, split->exported.window ? split->exported.window : "",
                  sizeof split->window);
     if (!split->exported.is_newest)
@@ -92,6 +113,44 @@ spill_code_t spill_split_join(spill_split_t *split, const bson_t *document, bool
     split->line = line;
     split->document = document;
     return open_exported(split, error);
+}
+
+void spill_split_leave_out(spill_split_t *split)
+{
+    split->lacks = true;
+}
+
+/* Pages below the watermark may be absent: they were trimmed. */
+spill_code_t spill_split_check_gap(spill_split_t *split, spill_error_t *error)
+{
+    const spill_exported_t *exported = &split->exported;
+    char what[160];
+    int64_t expected = split->next_page;
+    if (exported->page < 0)
+        return SPILL_OK;
+    split->next_page = exported->page + 1;
+    if (split->lacks || exported->page == expected || exported->first <= split->watermark)
+        return SPILL_OK;
+    split->lacks = true;
+    snprintf(what, sizeof what,
+             "page %" PRId64 " should be here, and this is page %" PRId64
+             ": import all lines of the export, in their order",
+             expected, exported->page);
+    return fail_owner(split, what, error);
+}
+
+spill_code_t spill_split_check_end(spill_split_t *split, spill_error_t *error)
+{
+    char what[192];
+    bool all_trimmed = split->is_newest && split->first <= split->watermark;
+    if (split->lacks || split->next_page >= split->pages || all_trimmed)
+        return SPILL_OK;
+    split->lacks = true;
+    snprintf(what, sizeof what,
+             "the head counts %" PRId64 " pages, and page %" PRId64
+             " and later ones do not follow: import all lines of the export, in their order",
+             split->pages, split->next_page);
+    return fail_owner(split, what, error);
 }
 
 bool spill_split_finish(spill_split_t *split)

@@ -266,12 +266,26 @@ static void put_aside(spill_parser_t *parser, const spill_input_record_t *record
 }
 
 /*
+ * Report pages of the owner that are missing before the pending document, or behind it. If that may
+ * be skipped, the import continues with the pages that are there. False: the input ended with it.
+ */
+static bool report_lack(spill_parser_t *parser, spill_chunk_t *chunk, spill_code_t code,
+                        spill_error_t *error)
+{
+    if (code == SPILL_OK)
+        return true;
+    spill_input_fail(&parser->input, &parser->pending.place, code, error);
+    return pass_bad(parser, chunk, true, code, error);
+}
+
+/*
  * Read the page behind the owner's documents so far, if one follows (*joined). A bad one that may
  * be skipped is reported, and the owner's record ends behind it. False: the input ended with an
  * error.
  */
 static bool join_page(spill_parser_t *parser, spill_chunk_t *chunk, bool *joined)
 {
+    spill_split_t *split = &parser->input.split;
     *joined = false;
     for (;;) {
         spill_error_t error;
@@ -286,18 +300,20 @@ static bool join_page(spill_parser_t *parser, spill_chunk_t *chunk, bool *joined
         }
         if (code == SPILL_OK) {
             uint64_t hash = spill_hash(record.data, record.size);
-            code =
-                spill_split_join(&parser->input.split, &parser->pending.document, joined, &error);
+            code = spill_split_join(split, &parser->pending.document, joined, &error);
             if (code == SPILL_OK && *joined)
                 note_place(parser, &record, hash);
             else if (code == SPILL_OK)
                 put_aside(parser, &record, hash, offset, line);
+            if (code == SPILL_OK && *joined)
+                return report_lack(parser, chunk, spill_split_check_gap(split, &error), &error);
             if (code == SPILL_OK)
                 return true;
             spill_input_fail(&parser->input, &record, code, &error);
         }
         if (!pass_bad(parser, chunk, more, code, &error))
             return false;
+        spill_split_leave_out(split);
     }
 }
 
@@ -323,7 +339,7 @@ static bool next_item(spill_parser_t *parser, spill_chunk_t *chunk)
 {
     pending_t *pending = &parser->pending;
     spill_split_t *split = &parser->input.split;
-    spill_error_t unused;
+    spill_error_t unused, error;
     bool more = true;
     while (more) {
         bool end = false, joined = false;
@@ -331,6 +347,9 @@ static bool next_item(spill_parser_t *parser, spill_chunk_t *chunk)
             return true;
         more = spill_split_is_exported(split) && !split->finished;
         if (more && !join_page(parser, chunk, &joined))
+            return false;
+        if (more && !joined &&
+            !report_lack(parser, chunk, spill_split_check_end(split, &error), &error))
             return false;
         more = more && (joined || spill_split_finish(split));
     }
