@@ -52,7 +52,10 @@ static spill_cli_skipped_owner_t *find_slot(const spill_cli_skipped_owners_t *ow
     }
 }
 
-/* Move the owners of `pass` and later to a table of this size; call `recovered` for the others. */
+/*
+ * Move the owners of `pass` and later to a table of this size; call `recovered` for the others,
+ * unless it is NULL.
+ */
 static void rebuild(spill_cli_skipped_owners_t *owners, size_t slot_count, int64_t pass,
                     spill_cli_recovered_fn recovered, void *context)
 {
@@ -70,8 +73,7 @@ static void rebuild(spill_cli_skipped_owners_t *owners, size_t slot_count, int64
             owners->count++;
             continue;
         }
-        bson_iter_init(&iter, from->key);
-        if (bson_iter_next(&iter)) {
+        if (recovered != NULL && bson_iter_init(&iter, from->key) && bson_iter_next(&iter)) {
             spill_value_t owner = spill_value_from_iter(&iter);
             recovered(context, bson_iter_key(&iter), &owner);
         }

@@ -93,7 +93,7 @@ static size_t random_key(uint64_t *random, uint8_t key[32], uint64_t series, uin
 {
     *random = *random * UINT64_C(6364136223846793005) + 1442695040888963407;
     uint64_t of = (*random >> 33) % series, number = BSON_UINT64_TO_BE((*random >> 44) % numbers);
-    int prefix = snprintf((char *)key, 24, of % 7 == 0 ? "" : "owner %" PRIu64, of);
+    int prefix = of % 7 == 0 ? 0 : snprintf((char *)key, 24, "owner %" PRIu64, of);
     memcpy(key + prefix, &number, sizeof number);
     return of % 14 == 0 ? 5 : (size_t)prefix + sizeof number;
 }
