@@ -387,7 +387,8 @@ static spill_code_t export_array(spill_cli_session_t *session, spill_error_t *er
     const spill_definition_t *definition = spill_array_get_definition(session->array);
     SPILL_SCOPED(bson_destroy) bson_t names = BSON_INITIALIZER;
     spill_import_names_append(definition, &names);
-    SPILL_SCOPED(free_text) char *text = bson_as_canonical_extended_json(&names, NULL);
+    const spill_value_t value = spill_value_from_document(&names);
+    SPILL_SCOPED(free_text) char *text = spill_cli_json(&value, true);
     export_run_t run = {.options = options,
                         .heads = definition->collection,
                         .names = text,
