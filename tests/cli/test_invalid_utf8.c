@@ -101,7 +101,13 @@ static void export_leaves_the_document_out(void **state)
         text, "spillway: a document of users, with _id \"ada\", is left out: a string in it is "
               "not UTF-8, so JSON cannot express it\n"
               "{\"collection\":\"users\",\"document\":{ \"_id\" : \"bob\", \"activities\" : [ 0 ], "
-              "\"activityCount\" : 1 }}\n"
+              "\"activityCount\" : 1 },\"definition\":{ \"layout\" : \"outlier\", "
+              "\"keep\" : \"newest\", \"order\" : \"oldest-first\", \"collection\" : "
+              "\"users\", \"array\" : \"activities\", \"countField\" : \"activityCount\", "
+              "\"overflowField\" : \"hasOverflow\", \"pagesField\" : \"overflowPages\", "
+              "\"pageCollection\" : \"overflowActivities\", \"pageOwner\" : \"userId\", "
+              "\"pageNumber\" : \"page\", \"pageArray\" : \"activities\", \"pageCount\" : "
+              "\"count\" }}\n"
               "spillway: the output is incomplete: 1 values in it have strings that are not "
               "UTF-8, which JSON cannot express\n");
     embedded_remove_folder(folder);
