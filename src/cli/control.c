@@ -311,18 +311,13 @@ static void print_answer(const answer_t *answer)
         spill_cli_print("%s\n", answer->progress);
 }
 
-static void free_document(bson_t **document)
-{
-    bson_destroy(*document);
-}
-
 /* Print the job's answer, which is `line`. */
 static spill_exit_t show(const spill_invocation_t *invocation, const char *line)
 {
     answer_t answer = {.failed_ms = SPILL_DATE_UNKNOWN, .next_ms = SPILL_DATE_UNKNOWN};
     spill_error_t error;
     bson_error_t cause;
-    SPILL_SCOPED(free_document)
+    SPILL_SCOPED(spill_free_document)
     bson_t *document = bson_new_from_json((const uint8_t *)line, -1, &cause);
     if (!document) {
         spill_cli_say("%s: the answer is not JSON: %s", invocation->arguments[0], cause.message);

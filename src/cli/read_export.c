@@ -376,11 +376,6 @@ static bool print_document(void *context, const char *collection, const bson_t *
     return !ferror(stdout);
 }
 
-static void free_text(char **text)
-{
-    bson_free(*text);
-}
-
 static spill_code_t export_array(spill_cli_session_t *session, spill_error_t *error)
 {
     const export_options_t *options = session->invocation->options;
@@ -388,7 +383,7 @@ static spill_code_t export_array(spill_cli_session_t *session, spill_error_t *er
     SPILL_SCOPED(bson_destroy) bson_t names = BSON_INITIALIZER;
     spill_import_names_append(definition, &names);
     const spill_value_t value = spill_value_from_document(&names);
-    SPILL_SCOPED(free_text) char *text = spill_cli_json(&value, true);
+    SPILL_SCOPED(spill_free_text) char *text = spill_cli_json(&value, true);
     export_run_t run = {.options = options,
                         .heads = definition->collection,
                         .names = text,

@@ -86,10 +86,9 @@ bool spill_cli_skipped_note(spill_cli_skipped_owners_t *owners, const char *name
                             const spill_value_t *owner, const char *reason)
 {
     uint64_t reason_hash = hash_reason(reason);
-    if (owners->slot_count == 0)
-        rebuild(owners, SLOTS_FIRST, 0, NULL, NULL);
-    else if (owners->count * 2 >= owners->slot_count)
-        rebuild(owners, owners->slot_count * 2, 0, NULL, NULL);
+    if (owners->count * 2 >= owners->slot_count)
+        rebuild(owners, owners->slot_count == 0 ? SLOTS_FIRST : owners->slot_count * 2, 0, NULL,
+                NULL);
     bson_t *key = make_key(name, owner);
     spill_cli_skipped_owner_t *slot = find_slot(owners, key);
     bool is_known = slot->key && slot->reason_hash == reason_hash;

@@ -37,7 +37,6 @@ typedef struct status {
     const spill_invocation_t *invocation;
     int64_t now_ms;
     int64_t count;
-    int64_t rows; /* owners of the current definition that are printed */
 } status_t;
 
 /* "3 days", "5 hours", "12 minutes": how long ago it was; nothing if it has no time. */
@@ -98,9 +97,6 @@ static void print_owner(void *context, const spill_status_owner_t *owner)
 {
     const spill_cli_session_t *session = context;
     status_t *status = session->context;
-    if (status->rows == ROWS_MAX)
-        return;
-    status->rows++;
     const status_line_t line = {.kind = owner->kind,
                                 .name = spill_array_get_definition(session->array)->name,
                                 .owner = owner->owner,
@@ -117,8 +113,8 @@ static spill_code_t look_at_owners(spill_cli_session_t *session, spill_error_t *
     const char *shown = session->invocation->arguments[0];
     const char *name = spill_array_get_definition(session->array)->name;
     int64_t count;
-    status->rows = 0;
-    SPILL_TRY(spill_status_owners(session->array, shown, print_owner, session, &count, error));
+    SPILL_TRY(
+        spill_status_owners(session->array, shown, ROWS_MAX, print_owner, session, &count, error));
     if (count == 0)
         return SPILL_OK;
     char *state = bson_strdup_printf("%" PRId64 " that killed programs left half done", count);

@@ -9,11 +9,6 @@
 
 enum { TRIES_MAX = 20 };
 
-static void free_document(bson_t **document)
-{
-    bson_destroy(*document);
-}
-
 static int64_t larger(int64_t left, int64_t right)
 {
     return left > right ? left : right;
@@ -60,7 +55,7 @@ static spill_code_t check_other(spill_store_t *store, const spill_definition_t *
                                 const char *name, spill_error_t *error)
 {
     spill_definition_t other;
-    SPILL_SCOPED(free_document) bson_t *stored = NULL;
+    SPILL_SCOPED(spill_free_document) bson_t *stored = NULL;
     SPILL_TRY(store->ops->catalog_get(store, SPILL_CATALOG_DEFINITION, name, &stored, error));
     if (stored == NULL)
         return SPILL_OK;
@@ -143,7 +138,7 @@ static spill_code_t save(spill_store_t *store, const spill_definition_t *definit
 {
     bool done = false;
     for (int tries = 0; tries < TRIES_MAX; tries++) {
-        SPILL_SCOPED(free_document) bson_t *stored = NULL;
+        SPILL_SCOPED(spill_free_document) bson_t *stored = NULL;
         SPILL_TRY(store->ops->catalog_get(store, SPILL_CATALOG_DEFINITION, definition->name,
                                           &stored, error));
         SPILL_TRY(put_over(store, definition, stored, &done, error));
@@ -202,7 +197,7 @@ spill_code_t spill_store_definition(spill_store_t *store, const char *name,
     SPILL_CHECK_POINTERS(error, definition);
     *definition = (spill_definition_t){0};
     SPILL_CHECK_POINTERS(error, store, name);
-    SPILL_SCOPED(free_document) bson_t *stored = NULL;
+    SPILL_SCOPED(spill_free_document) bson_t *stored = NULL;
     SPILL_TRY(store->ops->catalog_get(store, SPILL_CATALOG_DEFINITION, name, &stored, error));
     return spill_store_read_definition(store, name, stored, definition, error);
 }

@@ -59,18 +59,13 @@ void spill_others_free(spill_others_t *others)
 
 /* ---- reading them ---------------------------------------------------------------------------- */
 
-static void free_document(bson_t **document)
-{
-    bson_destroy(*document);
-}
-
 /* Add the definition if it has heads in the array's collection, and its arrays can be opened. */
 static spill_code_t add_definition(const spill_array_t *array, const char *name,
                                    spill_error_t *error)
 {
     spill_others_t *others = array->others;
     spill_definition_t *other = &others->definitions[others->count];
-    SPILL_SCOPED(free_document) bson_t *stored = NULL;
+    SPILL_SCOPED(spill_free_document) bson_t *stored = NULL;
     SPILL_TRY(array->store->ops->catalog_get(array->store, SPILL_CATALOG_DEFINITION, name, &stored,
                                              error));
     if (!stored)

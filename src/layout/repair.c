@@ -51,8 +51,8 @@ static spill_code_t repair_intent(const repair_t *repair, const spill_state_t *h
              head->intent_edit ? "an edit" : "a removal", head->intent_seq, head->intent_page);
     if (!found(repair, SPILL_HEAD, text))
         return SPILL_OK;
-    SPILL_SCOPED(spill_response_release) spill_response_t finished_head = SPILL_RESPONSE_INIT;
-    return spill_read_head_without_intent(repair->owner, NULL, &finished_head, error);
+    SPILL_SCOPED(spill_response_release) spill_response_t without_intent = SPILL_RESPONSE_INIT;
+    return spill_read_head_without_intent(repair->owner, NULL, &without_intent, error);
 }
 
 /* Keep oldest: `last` is the last document that exists, `page` its number. */

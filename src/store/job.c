@@ -10,16 +10,6 @@ static bson_t **stored_in(const spill_job_kind_t *kind, void *job)
     return (bson_t **)(void *)((char *)job + kind->stored);
 }
 
-static void free_document(bson_t **document)
-{
-    bson_destroy(*document);
-}
-
-static void free_text(char **text)
-{
-    bson_free(*text);
-}
-
 /* The entry's name. Names of imports end with 16 hexadecimal digits, so they are different. */
 static char *entry_name(const spill_job_kind_t *kind, const char *name)
 {
@@ -64,7 +54,7 @@ static bson_t *encode(const spill_job_catalog_t *catalog, const spill_job_kind_t
 static spill_code_t get_entry(const spill_job_catalog_t *catalog, const spill_job_kind_t *kind,
                               const char *name, bson_t **document, spill_error_t *error)
 {
-    SPILL_SCOPED(free_text) char *entry = entry_name(kind, name);
+    SPILL_SCOPED(spill_free_text) char *entry = entry_name(kind, name);
     *document = NULL;
     if (catalog->admin)
         return catalog->admin->ops->checkpoint_get(catalog->admin, entry, document, error);
@@ -76,7 +66,7 @@ static spill_code_t put_entry(const spill_job_catalog_t *catalog, const spill_jo
                               const char *name, const bson_t *expected, const bson_t *document,
                               bool *done, spill_error_t *error)
 {
-    SPILL_SCOPED(free_text) char *entry = entry_name(kind, name);
+    SPILL_SCOPED(spill_free_text) char *entry = entry_name(kind, name);
     *done = false;
     if (catalog->admin)
         return catalog->admin->ops->checkpoint_put(catalog->admin, entry, expected, document, done,
@@ -88,7 +78,7 @@ static spill_code_t put_entry(const spill_job_catalog_t *catalog, const spill_jo
 spill_code_t spill_job_delete(const spill_job_catalog_t *catalog, const spill_job_kind_t *kind,
                               const char *name, spill_error_t *error)
 {
-    SPILL_SCOPED(free_text) char *entry = entry_name(kind, name);
+    SPILL_SCOPED(spill_free_text) char *entry = entry_name(kind, name);
     if (catalog->admin)
         return catalog->admin->ops->checkpoint_delete(catalog->admin, entry, error);
     return catalog->store->ops->catalog_delete(catalog->store, SPILL_CATALOG_JOB, entry, error);
@@ -130,7 +120,7 @@ spill_code_t spill_job_save(const spill_job_catalog_t *catalog, const spill_job_
                             const char *name, void *job, spill_error_t *error)
 {
     bson_t **stored = stored_in(kind, job);
-    SPILL_SCOPED(free_document) bson_t *document = encode(catalog, kind, name, job);
+    SPILL_SCOPED(spill_free_document) bson_t *document = encode(catalog, kind, name, job);
     bool done;
     SPILL_TRY(put_entry(catalog, kind, name, *stored, document, &done, error));
     if (!done)
@@ -152,8 +142,8 @@ static const bson_t *expected_of(const spill_job_kind_t *kind, const void *job)
 spill_code_t spill_job_check_both(spill_raw_admin_t *admin, const spill_job_kind_t *const kinds[2],
                                   const char *name, const void *const jobs[2], spill_error_t *error)
 {
-    SPILL_SCOPED(free_text) char *first = entry_name(kinds[0], name);
-    SPILL_SCOPED(free_text) char *second = entry_name(kinds[1], name);
+    SPILL_SCOPED(spill_free_text) char *first = entry_name(kinds[0], name);
+    SPILL_SCOPED(spill_free_text) char *second = entry_name(kinds[1], name);
     const char *const names[2] = {first, second};
     bson_t *found[2];
     spill_code_t code = admin->ops->checkpoints_get(admin, names, found, error);
@@ -171,7 +161,7 @@ spill_code_t spill_job_check(const spill_job_catalog_t *catalog, const spill_job
                              const char *name, const void *job, spill_error_t *error)
 {
     const bson_t *expected = expected_of(kind, job);
-    SPILL_SCOPED(free_document) bson_t *found = NULL;
+    SPILL_SCOPED(spill_free_document) bson_t *found = NULL;
     SPILL_TRY(get_entry(catalog, kind, name, &found, error));
     bool same = found && expected && bson_equal(found, expected);
     return same ? SPILL_OK : fail_conflict(kind, name, error);

@@ -76,11 +76,6 @@ static void append_word(bson_string_t *command, const char *option, const char *
     bson_free(quoted);
 }
 
-static void free_text(char **text)
-{
-    bson_free(*text);
-}
-
 /* ---- one entry ------------------------------------------------------------------------------- */
 
 /* Texts of a job; owned. */
@@ -117,8 +112,8 @@ static void describe_conversion(const char *shown, const entry_t *entry, describ
     job->unfinished = !entry->emptied; /* then the entry stays, and only says what became of it */
     job->state =
         bson_strdup_printf("'%s' is being dropped: '%s' has its arrays", job->name, entry->as);
-    SPILL_SCOPED(free_text) char *name = spill_shell_word(job->name);
-    SPILL_SCOPED(free_text) char *as = spill_shell_word(entry->as);
+    SPILL_SCOPED(spill_free_text) char *name = spill_shell_word(job->name);
+    SPILL_SCOPED(spill_free_text) char *as = spill_shell_word(entry->as);
     job->finish = bson_strdup_printf("spillway convert %s %s --as %s --finish", shown, name, as);
 }
 
@@ -128,7 +123,7 @@ static void describe_consolidation(const char *shown, const entry_t *entry, desc
     job->kind = SPILL_STATUS_CONSOLIDATION;
     job->unfinished = strcmp(phase, "finished") != 0;
     job->state = bson_strdup_printf("collections are merged into '%s': %s", job->name, phase);
-    SPILL_SCOPED(free_text) char *into = spill_shell_word(job->name);
+    SPILL_SCOPED(spill_free_text) char *into = spill_shell_word(job->name);
     job->finish =
         bson_strdup_printf("spillway consolidate %s PLAN --only %s --execute", shown, into);
 }
@@ -147,7 +142,7 @@ static void describe_import(const char *shown, const entry_t *entry, described_t
         bson_strdup_printf("%" PRId64 " %s of %s have been imported so far", records,
                            entry->given.elements[0] != '\0' ? "elements" : "records", source);
     bson_string_t *finish = bson_string_new("");
-    SPILL_SCOPED(free_text) char *name = spill_shell_word(definition);
+    SPILL_SCOPED(spill_free_text) char *name = spill_shell_word(definition);
     bson_string_append_printf(finish, "spillway import %s %s", shown, name);
     append_word(finish, source[0] == '/' ? "" : "FILE --as ", source);
     if (entry->format[0] != '\0')
@@ -210,17 +205,12 @@ static described_t describe(const char *shown, const char *name, const entry_t *
 
 /* ---- all entries ----------------------------------------------------------------------------- */
 
-static void free_document(bson_t **document)
-{
-    bson_destroy(*document);
-}
-
 /* Visit one entry. *stop: the visitor ends the walk. */
 static spill_code_t visit_entry(spill_store_t *store, const char *shown, const char *name,
                                 spill_status_fn visit, void *context, bool *stop,
                                 spill_error_t *error)
 {
-    SPILL_SCOPED(free_document) bson_t *document = NULL;
+    SPILL_SCOPED(spill_free_document) bson_t *document = NULL;
     SPILL_TRY(store->ops->catalog_get(store, SPILL_CATALOG_JOB, name, &document, error));
     if (!document || ends_with(name, PLACE_SUFFIX))
         return SPILL_OK;
@@ -239,7 +229,7 @@ spill_code_t spill_status_jobs(spill_store_t *store, const char *shown, spill_st
                                void *context, spill_error_t *error)
 {
     SPILL_SCOPED(spill_listing_release) spill_listing_t names = SPILL_LISTING_INIT;
-    SPILL_SCOPED(free_text) char *word = spill_shell_word(shown);
+    SPILL_SCOPED(spill_free_text) char *word = spill_shell_word(shown);
     bool stop = false;
     SPILL_TRY(store->ops->catalog_names(store, SPILL_CATALOG_JOB, &names, error));
     for (size_t i = 0; i < names.count && !stop; i++)

@@ -16,15 +16,10 @@ typedef struct looking {
     const char *shown;
     spill_status_owner_fn visit;
     void *context;
-    int64_t count;
+    int64_t most, count;
     spill_code_t code; /* the first failure */
     spill_error_t error;
 } looking_t;
-
-static void free_text(char **text)
-{
-    bson_free(*text);
-}
 
 /* Does the head show which operation it is? Then *kind becomes its name. */
 static spill_code_t read_head(const spill_owner_t *owner, bool *present, const char **kind,
@@ -71,9 +66,9 @@ static spill_code_t classify(const looking_t *looking, const spill_value_t *valu
 static char *command_for(const looking_t *looking, const spill_status_owner_t *found)
 {
     const char *name = spill_array_get_definition(looking->array)->name;
-    SPILL_SCOPED(free_text) char *store = spill_shell_word(looking->shown);
-    SPILL_SCOPED(free_text) char *quoted = spill_shell_word(name);
-    SPILL_SCOPED(free_text) char *owner = spill_shell_word(found->owner);
+    SPILL_SCOPED(spill_free_text) char *store = spill_shell_word(looking->shown);
+    SPILL_SCOPED(spill_free_text) char *quoted = spill_shell_word(name);
+    SPILL_SCOPED(spill_free_text) char *owner = spill_shell_word(found->owner);
     if (strcmp(found->kind, "lease") == 0)
         return bson_strdup_printf("spillway migrate %s PLAN --execute", store);
     return bson_strdup_printf("spillway repair %s %s %s", store, quoted, owner);
@@ -85,24 +80,26 @@ static void look_at_finding(void *context, const spill_finding_t *finding)
     looking_t *looking = context;
     if (finding->invariant != 7 || !finding->owner || looking->code != SPILL_OK)
         return;
+    if (looking->count++ >= looking->most)
+        return;
     spill_status_owner_t found = {
         .kind = "operation", .state = finding->text, .began_ms = SPILL_DATE_UNKNOWN};
     looking->code = classify(looking, finding->owner, &found, &looking->error);
     if (looking->code != SPILL_OK)
         return;
-    SPILL_SCOPED(free_text) char *owner = spill_value_to_json(finding->owner, false);
+    SPILL_SCOPED(spill_free_text) char *owner = spill_value_to_json(finding->owner, false);
     found.owner = owner ? owner : "null";
-    SPILL_SCOPED(free_text) char *finish = command_for(looking, &found);
+    SPILL_SCOPED(spill_free_text) char *finish = command_for(looking, &found);
     found.finish = finish;
-    looking->count++;
     looking->visit(looking->context, &found);
 }
 
-spill_code_t spill_status_owners(spill_array_t *array, const char *shown,
+spill_code_t spill_status_owners(spill_array_t *array, const char *shown, int64_t most,
                                  spill_status_owner_fn visit, void *context, int64_t *count,
                                  spill_error_t *error)
 {
-    looking_t looking = {.array = array, .shown = shown, .visit = visit, .context = context};
+    looking_t looking = {
+        .array = array, .shown = shown, .most = most, .visit = visit, .context = context};
     spill_repair_summary_t summary = {0};
     spill_code_t code =
         spill_array_repair(array, NULL, true, look_at_finding, &looking, &summary, error);

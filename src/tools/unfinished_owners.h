@@ -28,11 +28,11 @@ typedef struct spill_status_owner {
 typedef void (*spill_status_owner_fn)(void *context, const spill_status_owner_t *owner);
 
 /*
- * Visit each unfinished operation of the array's owners, and set *count to their number. `shown` is
- * the store as the user named it. Changes nothing.
- * Cost: that of spill_array_repair() with look_only, and one or two reads for each operation.
+ * Visit the first `most` unfinished operations of the array's owners, and set *count to the number
+ * of all. `shown` is the store as the user named it. Changes nothing.
+ * Cost: that of spill_array_repair() with look_only, and one or two reads for each visit.
  */
-spill_code_t spill_status_owners(spill_array_t *array, const char *shown,
+spill_code_t spill_status_owners(spill_array_t *array, const char *shown, int64_t most,
                                  spill_status_owner_fn visit, void *context, int64_t *count,
                                  spill_error_t *error);
 

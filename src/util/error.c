@@ -80,6 +80,16 @@ static void fill(spill_error_t *error, spill_code_t code, int native, bool retry
     memcpy(error->message, message, sizeof message);
 }
 
+void spill_free_text(char **text)
+{
+    bson_free(*text);
+}
+
+void spill_free_document(bson_t **document)
+{
+    bson_destroy(*document);
+}
+
 spill_code_t spill_fail(spill_error_t *error, spill_code_t code, const char *format, ...)
 {
     va_list arguments;

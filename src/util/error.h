@@ -12,6 +12,8 @@
 
 #include <spillway/error.h>
 
+#include <bson/bson.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -29,6 +31,11 @@
  * is declared: `release` must accept its first value.
  */
 #define SPILL_SCOPED(release) __attribute__((cleanup(release)))
+
+/* Releases for SPILL_SCOPED: of a text of libbson's allocator, and of a document. NULL is allowed.
+ */
+void spill_free_text(char **text);
+void spill_free_document(bson_t **document);
 
 /* Fill *error (may be NULL) with a formatted message and return the code. */
 spill_code_t spill_fail(spill_error_t *error, spill_code_t code, const char *format, ...)

@@ -208,7 +208,7 @@ bool spill_change_many(spill_change_t *change)
     bson_init(&owners.unmanaged);
     bson_init(&owners.managed);
     if (statement->q_mentions != 0 &&
-        !spill_translation_find_pages(translation, spill_statement_owner_filter(statement), &any))
+        !spill_translation_find_pages(translation, &statement->whole, &statement->q, &any))
         return false;
     if (any)
         return spill_change_refuse(translation, statement);

@@ -297,8 +297,8 @@ static bool check_unmatched(spill_change_t *change)
     bool any;
     if (change->statement->q_mentions == 0)
         return true;
-    if (!spill_translation_find_pages(change->translation,
-                                      spill_statement_owner_filter(change->statement), &any))
+    if (!spill_translation_find_pages(change->translation, &change->statement->whole,
+                                      &change->statement->q, &any))
         return false;
     return !any || spill_change_refuse(change->translation, change->statement);
 }

@@ -129,7 +129,7 @@ static bool check_pages(spill_translation_t *translation, const spill_asked_t *a
     bool any;
     if (!asked->recounts)
         return true;
-    if (!spill_translation_find_pages(translation, asked->filter, &any))
+    if (!spill_translation_find_pages(translation, NULL, asked->filter, &any))
         return false;
     return !any || spill_translation_refuse_search(translation, asked->filter,
                                                    "a filter, a sort or an expression");

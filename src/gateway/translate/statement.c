@@ -216,11 +216,6 @@ bool spill_statement_read(const spill_served_collection_t *at, const bson_t *q, 
     return true;
 }
 
-const bson_t *spill_statement_owner_filter(const spill_statement_t *statement)
-{
-    return bson_has_field(&statement->whole, "collation") ? NULL : &statement->q;
-}
-
 bool spill_statement_is_relayed(const spill_statement_t *statement)
 {
     return statement->kind == SPILL_STATEMENT_OTHER && statement->q_mentions == 0;

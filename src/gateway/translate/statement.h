@@ -36,9 +36,6 @@ typedef struct spill_statement {
 bool spill_statement_read(const spill_served_collection_t *at, const bson_t *q, const bson_t *u,
                           bool pipeline, spill_statement_t *statement);
 
-/* q, if its _id can be of one owner only; NULL with a collation, which makes several _ids equal. */
-const bson_t *spill_statement_owner_filter(const spill_statement_t *statement);
-
 /* Does neither q nor u name F, another field of the definition, or `spill`? */
 bool spill_statement_is_relayed(const spill_statement_t *statement);
 

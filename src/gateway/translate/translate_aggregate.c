@@ -62,7 +62,7 @@ static bool check_joined(spill_translation_t *translation)
             return spill_translation_refuse_in(translation, all[i]->collection, all[i]->parts[0],
                                                joins, all[i]->reason);
         translation->at = all[i];
-        known = spill_translation_find_pages(translation, NULL, &any);
+        known = spill_translation_find_pages(translation, NULL, NULL, &any);
         with_pages = any ? all[i] : NULL;
     }
     translation->at = own;
@@ -111,7 +111,7 @@ static bool run_on_heads(spill_translation_t *translation, const spill_pipeline_
     asked->kind = SPILL_ASKED_STRIP;
     asked->recounts = true;
     asked->filter = pipeline->filters > 0 ? bson_copy(&pipeline->first_filter) : bson_new();
-    if (!spill_translation_find_pages(translation, asked->filter, &any))
+    if (!spill_translation_find_pages(translation, NULL, asked->filter, &any))
         return false;
     if (any)
         return spill_translation_refuse_search(translation, asked->filter, "aggregate");

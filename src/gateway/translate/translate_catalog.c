@@ -237,7 +237,7 @@ static bool begin_all(spill_translation_t *translation, dropping_t *all, size_t 
         if (begin_drop(translation, &all[i]))
             continue;
         if (translation->close || !lenient) {
-            withdraw_all(translation, all, i);
+            withdraw_all(translation, all, i + 1); /* the last may be announced, too */
             return false;
         }
         spill_translation_recover(translation);

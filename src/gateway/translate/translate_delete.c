@@ -125,12 +125,9 @@ static bool run(spill_translation_t *translation, const bson_t *document, spill_
     bool found = true, any = false;
     if (!read_deletion(translation, document, &deletion))
         return false;
-    /*
-     * A filter on F of several documents: pages may have elements that match. With a collation,
-     * several documents may have the _id.
-     */
-    const bson_t *filter = bson_has_field(&deletion.whole, "collation") ? NULL : &deletion.q;
-    if (deletion.mentions != 0 && !spill_translation_find_pages(translation, filter, &any))
+    /* A filter on F of several documents: pages may have elements that match. */
+    if (deletion.mentions != 0 &&
+        !spill_translation_find_pages(translation, &deletion.whole, &deletion.q, &any))
         return false;
     if (any)
         return refuse(&deletion);

@@ -145,8 +145,8 @@ bool spill_translate_count(spill_translation_t *translation, bson_t *reply)
     if (!spill_translation_forward(translation, reply))
         return false;
     /* Afterwards: an array that got its first page meanwhile was complete before. */
-    bool known =
-        mentions == 0 || spill_translation_find_pages(translation, filters ? &filter : NULL, &any);
+    bool known = mentions == 0 ||
+                 spill_translation_find_pages(translation, NULL, filters ? &filter : NULL, &any);
     if (known && !any)
         return true;
     bson_destroy(reply);

@@ -143,7 +143,7 @@ static bool run_removal(spill_modify_t *modify, bson_t *reply)
     bool any = false, removed = false, found = true;
     SPILL_SCOPED(bson_destroy) bson_t query = BSON_INITIALIZER;
     if (modify->statement.q_mentions != 0 &&
-        !spill_translation_find_pages(translation, &modify->query, &any))
+        !spill_translation_find_pages(translation, NULL, &modify->query, &any))
         return false;
     if (any)
         return spill_change_refuse(translation, &modify->statement);

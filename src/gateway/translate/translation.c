@@ -165,13 +165,21 @@ bool spill_translation_refuse(spill_translation_t *translation, const char *fiel
                                        field, operation, reason);
 }
 
-/* Does the filter concern at most the owner of this _id? */
-static bool names_owner(const spill_translation_t *translation, const bson_t *filter,
-                        bson_iter_t *id)
+/* A statement has its collation itself, other commands beside their filter. */
+static bool find_collation(const spill_translation_t *translation, const bson_t *statement,
+                           bson_iter_t *collation)
+{
+    return (statement != NULL && bson_iter_init_find(collation, statement, "collation")) ||
+           spill_translation_find(translation, "collation", collation);
+}
+
+/* Does the filter concern at most the owner of this _id? With a collation, several are equal. */
+static bool names_owner(const spill_translation_t *translation, const bson_t *statement,
+                        const bson_t *filter, bson_iter_t *id)
 {
     bson_iter_t collation;
     return filter != NULL && spill_filter_find_id(filter, id) &&
-           !spill_translation_find(translation, "collation", &collation);
+           !find_collation(translation, statement, &collation);
 }
 
 bool spill_translation_refuse_search(spill_translation_t *translation, const bson_t *filter,
@@ -180,7 +188,7 @@ bool spill_translation_refuse_search(spill_translation_t *translation, const bso
     bson_iter_t id;
     return spill_translation_refuse(
         translation, translation->array, operation,
-        names_owner(translation, filter, &id)
+        names_owner(translation, NULL, filter, &id)
             ? "the array of this _id has pages, which the server does not search: find the "
               "document by its _id alone, and choose in the application"
             : "arrays of the collection have pages, which the server does not search: add the _id "
@@ -483,22 +491,21 @@ void spill_translation_append_context(const spill_translation_t *translation,
                                       const bson_t *statement, bson_t *find)
 {
     bson_iter_t iter;
-    /* A findAndModify has it beside its query. */
-    if (bson_iter_init_find(&iter, statement, "collation") ||
-        spill_translation_find(translation, "collation", &iter))
+    if (find_collation(translation, statement, &iter))
         bson_append_iter(find, NULL, -1, &iter);
     if (spill_translation_find(translation, "let", &iter))
         bson_append_iter(find, NULL, -1, &iter);
 }
 
-bool spill_translation_find_pages(spill_translation_t *translation, const bson_t *filter, bool *any)
+bool spill_translation_find_pages(spill_translation_t *translation, const bson_t *statement,
+                                  const bson_t *filter, bool *any)
 {
     char path[SPILL_BOOK_PATH_SIZE];
     bson_iter_t id;
     SPILL_SCOPED(bson_destroy) bson_t heads = BSON_INITIALIZER;
     const spill_definition_t *definition = translation->at->definition;
     *any = false;
-    if (!names_owner(translation, filter, &id))
+    if (!names_owner(translation, statement, filter, &id))
         return finds(translation, definition->page_collection, &heads, any);
     bson_append_iter(&heads, "_id", -1, &id);
     BCON_APPEND(&heads, spill_translation_book_path(translation, "pages", path), "{", "$gt",

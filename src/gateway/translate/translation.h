@@ -149,11 +149,12 @@ bool spill_translation_find_document(const spill_translation_t *translation, con
 bool spill_translation_check_concern(spill_translation_t *translation);
 
 /*
- * Have pages that may hold elements which `filter` concerns? With a condition on _id only that
- * owner's head is looked at, else the page collection. False: a failure.
+ * Have pages that may hold elements which `filter` concerns? With a condition on _id, and without a
+ * collation, only that owner's head is looked at, else the page collection. `statement`: of an
+ * update or a delete, else NULL. False: a failure.
  */
-bool spill_translation_find_pages(spill_translation_t *translation, const bson_t *filter,
-                                  bool *any);
+bool spill_translation_find_pages(spill_translation_t *translation, const bson_t *statement,
+                                  const bson_t *filter, bool *any);
 
 /* Add what gives the statement's filter its meaning: its collation, and `let` of the command. */
 void spill_translation_append_context(const spill_translation_t *translation,

@@ -257,7 +257,7 @@ static bool find_numbers(spill_checking_t *checking, int64_t page, const spill_s
 {
     bool last = checking->below == INT64_MAX;
     int64_t end = last ? end_of_all(checking) : checking->below;
-    spill_number_range_t place = {.page = page, .end = end, .seen_end = spill_state_end(state)};
+    spill_number_range_t range = {.page = page, .end = end, .seen_end = spill_state_end(state)};
     int found = 0;
     if (checking->broken || !checking->sure ||
         spill_schema_of(checking->request->definition)->has_referenced_elements ||
@@ -267,15 +267,15 @@ static bool find_numbers(spill_checking_t *checking, int64_t page, const spill_s
     for (int i = 0; i < 2; i++)
         if (firsts[i] >= 0 && firsts[i] < end && (i == 0 || firsts[i] != firsts[0]) &&
             fits(checking, state, firsts[i], end)) {
-            place.first = firsts[i];
+            range.first = firsts[i];
             found++;
         }
     if (found != 1)
         return false;
-    report_range(checking, &place,
+    report_range(checking, &range,
                  "its numbers are [%" PRId64 ", %" PRId64 "), not [%" PRId64 ", %" PRId64 ")",
-                 place.first, place.end, state->first, spill_state_end(state));
-    checking->below = place.first;
+                 range.first, range.end, state->first, spill_state_end(state));
+    checking->below = range.first;
     return true;
 }
 
