@@ -129,9 +129,9 @@ static spill_code_t lived_on(const spill_owner_t *owner, const spill_drop_note_t
 }
 
 /*
- * Raise *incarnation to that of a head that was about to be deleted, if it was. A living head may
- * be of an incarnation of the note: a page of an earlier incarnation may have been put late, so a
- * caller who has found pages without a head knows nothing of this head.
+ * Raise *incarnation to the incarnation of a head that was about to be deleted, if it was deleted.
+ * A living head may be of an incarnation of the note: a page of an earlier incarnation may have
+ * been put late, so a caller who has found pages without a head knows nothing of this head.
  */
 static spill_code_t judge(const spill_owner_t *owner, const spill_drop_note_t *note,
                           int64_t *incarnation, spill_error_t *error)
@@ -205,7 +205,7 @@ static bool is_due(const spill_definition_t *definition, const spill_state_t *he
                                          head->live_bytes + head->fields_bytes);
 }
 
-/* Drop a head whose pages others can find by a note (head_end.h). */
+/* Drop a head, with a note by which others find the pages that are left (head_end.h). */
 static spill_code_t drop_noted(spill_head_end_t *end, const spill_state_t *head, bool *done,
                                spill_error_t *error)
 {

@@ -213,7 +213,7 @@ static void changes_of_pages_and_bookkeeping_are_refused(void **state)
     bson_free(after);
 }
 
-/* Listings hide them; who knows the name reads what is stored. */
+/* Listings hide them. A client that knows a name reads what is stored. */
 static void pages_and_bookkeeping_are_read_by_name(void **state)
 {
     gateway_fixture_t *fixture = *state;

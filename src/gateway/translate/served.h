@@ -54,7 +54,7 @@ struct spill_cursors;
 spill_code_t spill_served_open(const char *uri, spill_served_t **served, spill_error_t *error);
 void spill_served_free(spill_served_t *served); /* NULL is allowed */
 
-/* One definition without a store, whose array is not open: for what reads commands alone. */
+/* One definition without a store and without an open array: for what reads commands alone. */
 spill_served_t *spill_served_without_store(const char *database,
                                            const spill_definition_t *definition);
 

@@ -146,8 +146,9 @@ static bool raise_to_highest(spill_translation_t *translation, const char *colle
 }
 
 /*
- * Delete the pages of incarnations up to `most`. An ADOPT_SPLIT may still need those whose lease
- * has not ended by far (docs/internals/protocol.md, "Documents that are full").
+ * Delete the pages of incarnations up to `most`, except those with a lease that runs, or ended less
+ * than two minutes ago: an ADOPT_SPLIT may still need them (docs/internals/protocol.md, "Documents
+ * that are full").
  */
 static bool delete_pages(spill_translation_t *translation, const char *pages, int64_t most)
 {
@@ -168,14 +169,14 @@ static bool delete_pages(spill_translation_t *translation, const char *pages, in
     return done;
 }
 
-/* A definition whose heads are dropped with their collection, and what is noted of that. */
+/* A definition with heads in a collection that is dropped, and the note of the drop. */
 typedef struct dropping {
     const spill_served_collection_t *at;
     const spill_definition_t *definition;
     spill_drop_all_t drop; /* incarnation 0: there is nothing to note */
 } dropping_t;
 
-/* Add the definitions of a collection whose pages are in collections of their own. */
+/* Add the definitions of a collection that have pages in another collection. */
 static size_t add_dropping(const spill_served_collection_t *at, dropping_t *all, size_t count)
 {
     for (size_t i = 0; at->definitions[i] != NULL; i++) {
@@ -202,7 +203,7 @@ static bool begin_drop(spill_translation_t *translation, dropping_t *one)
     if (!raise_to_highest(translation, one->definition->collection, rev, &most) ||
         !raise_to_highest(translation, one->definition->page_collection, "spill.epoch", &most))
         return false;
-    if (most == 0) /* as it is for a collection that is not served */
+    if (most == 0) /* there is no head and no page */
         return true;
     one->drop.incarnation = most;
     bson_oid_init(&attempt, NULL);
