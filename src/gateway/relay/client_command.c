@@ -8,20 +8,27 @@ static spill_code_t fail_malformed(spill_error_t *error)
     return spill_fail(error, SPILL_PARSE, "the command's body is not BSON");
 }
 
+static spill_code_t check_fields(bson_iter_t *fields, int depth, spill_error_t *error);
+
+/* Check what is in the field, if it is a document or an array. */
+static spill_code_t check_field(const bson_iter_t *field, int depth, spill_error_t *error)
+{
+    bson_iter_t inner;
+    if (!BSON_ITER_HOLDS_DOCUMENT(field) && !BSON_ITER_HOLDS_ARRAY(field))
+        return SPILL_OK;
+    if (!bson_iter_recurse(field, &inner))
+        return fail_malformed(error);
+    return check_fields(&inner, depth - 1, error);
+}
+
 /* Check that the fields are well-formed and not too deep. It calls itself at most `depth` times. */
-static spill_code_t check_depth(bson_iter_t *fields, int depth, spill_error_t *error)
+static spill_code_t check_fields(bson_iter_t *fields, int depth, spill_error_t *error)
 {
     if (depth == 0)
         return spill_fail(error, SPILL_PARSE, "the command's body is deeper than %d",
                           SPILL_COMMAND_DEPTH_MAX);
-    while (bson_iter_next(fields)) {
-        bson_iter_t inner;
-        if (!BSON_ITER_HOLDS_DOCUMENT(fields) && !BSON_ITER_HOLDS_ARRAY(fields))
-            continue;
-        if (!bson_iter_recurse(fields, &inner))
-            return fail_malformed(error);
-        SPILL_TRY(check_depth(&inner, depth - 1, error));
-    }
+    while (bson_iter_next(fields))
+        SPILL_TRY(check_field(fields, depth, error));
     return fields->err_off == 0 ? SPILL_OK : fail_malformed(error);
 }
 
@@ -75,7 +82,7 @@ spill_code_t spill_client_command_check(const bson_t *body, spill_error_t *error
     bson_iter_t iter;
     if (!bson_iter_init(&iter, body))
         return fail_malformed(error);
-    return check_depth(&iter, SPILL_COMMAND_DEPTH_MAX, error);
+    return check_fields(&iter, SPILL_COMMAND_DEPTH_MAX, error);
 }
 
 spill_code_t spill_client_command_read(const spill_wire_message_t *message,
@@ -86,14 +93,20 @@ spill_code_t spill_client_command_read(const spill_wire_message_t *message,
         (spill_client_command_t){.message = message,
                                  .txn_number = -1,
                                  .unanswered = (message->flags & SPILL_WIRE_MORE_TO_COME) != 0};
-    SPILL_TRY(spill_client_command_check(&message->body, error));
-    if (!bson_iter_init(&iter, &message->body) || !bson_iter_next(&iter))
-        return spill_fail(error, SPILL_PARSE, "the command's body is empty");
-    command->name = bson_iter_key(&iter);
-    command->collection = text_of(&iter);
-    do
+    if (!bson_iter_init(&iter, &message->body))
+        return fail_malformed(error);
+    while (bson_iter_next(&iter)) {
+        if (command->name == NULL) {
+            command->name = bson_iter_key(&iter);
+            command->collection = text_of(&iter);
+        }
         read_field(&iter, command);
-    while (bson_iter_next(&iter));
+        SPILL_TRY(check_field(&iter, SPILL_COMMAND_DEPTH_MAX, error));
+    }
+    if (iter.err_off != 0)
+        return fail_malformed(error);
+    if (command->name == NULL)
+        return spill_fail(error, SPILL_PARSE, "the command's body is empty");
     if (!command->database)
         return spill_fail(error, SPILL_PARSE, "the command's body has no text $db");
     return SPILL_OK;
