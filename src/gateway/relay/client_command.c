@@ -60,20 +60,26 @@ static const char *text_of(const bson_iter_t *iter)
     return BSON_ITER_HOLDS_UTF8(iter) ? bson_iter_utf8(iter, NULL) : NULL;
 }
 
+/* Most fields differ in their first letter. */
+static bool is_key(const char *key, const char *name)
+{
+    return key[0] == name[0] && strcmp(key, name) == 0;
+}
+
 static void read_field(const bson_iter_t *iter, spill_client_command_t *command)
 {
     const char *key = bson_iter_key(iter);
-    if (strcmp(key, "$db") == 0)
+    if (is_key(key, "$db"))
         command->database = text_of(iter);
-    else if (strcmp(key, "lsid") == 0)
+    else if (is_key(key, "lsid"))
         command->session = session_of(iter);
-    else if (strcmp(key, "txnNumber") == 0)
+    else if (is_key(key, "txnNumber"))
         command->txn_number = number_of(iter, -1);
-    else if (strcmp(key, "autocommit") == 0)
+    else if (is_key(key, "autocommit"))
         command->in_transaction = BSON_ITER_HOLDS_BOOL(iter) && !bson_iter_bool(iter);
-    else if (strcmp(key, "startTransaction") == 0)
+    else if (is_key(key, "startTransaction"))
         command->starts_transaction = BSON_ITER_HOLDS_BOOL(iter) && bson_iter_bool(iter);
-    else if (strcmp(key, "maxTimeMS") == 0)
+    else if (is_key(key, "maxTimeMS"))
         command->max_time_ms = number_of(iter, 0);
 }
 
