@@ -126,112 +126,6 @@ static void a_push_with_a_wrong_length_is_made_once(void **state)
     close_fixture(fixture);
 }
 
-/* ---- short unmanaged arrays ------------------------------------------------------------------ */
-
-enum { SHORT_THRESHOLD = 24, FOLLOW = SHORT_THRESHOLD / 8 };
-
-static gateway_fixture_t *open_short(void)
-{
-    spill_definition_t definition = gateway_small_definition();
-    definition.bounds.threshold = SHORT_THRESHOLD;
-    definition.bounds.page_capacity = SHORT_THRESHOLD;
-    return gateway_fixture_new(&definition);
-}
-
-/* Another program pushes the numbers in one statement. */
-static void push_directly(gateway_fixture_t *fixture, int from, int to)
-{
-    bson_string_t *numbers = bson_string_new(NULL);
-    for (int i = from; i < to; i++)
-        bson_string_append_printf(numbers, "%s%d", i > from ? ", " : "", i);
-    char *command = bson_strdup_printf("{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, "
-                                       "\"u\": {\"$push\": {\"f\": {\"$each\": [%s]}}}}]}",
-                                       numbers->str);
-    gateway_try_direct(fixture, command, "n", "1");
-    bson_free(command);
-    bson_string_free(numbers, true);
-}
-
-static void expect_managed(gateway_fixture_t *fixture, const char *count)
-{
-    gateway_try_direct(fixture, "{\"count\": \"c\", \"query\": {\"spill.f.epoch\": {\"$gt\": 0}}}",
-                       "n", count);
-}
-
-static void expect_all(gateway_fixture_t *fixture, int end)
-{
-    fixture_t whole = {.client = fixture->client};
-    expect_numbers(&whole, end);
-}
-
-static void pushes_to_a_short_array_follow_without_conditions(void **state)
-{
-    (void)state;
-    const int far = 2 * SHORT_THRESHOLD;
-    gateway_fixture_t *fixture = open_short();
-    gateway_push(fixture, 1, 0, 1); /* under conditions: the array is short */
-    push_directly(fixture, 1, far);
-    gateway_push(fixture, 1, far, far + FOLLOW);
-    expect_managed(fixture, "0");
-    gateway_push(fixture, 1, far + FOLLOW, far + FOLLOW + 1); /* under conditions again */
-    expect_managed(fixture, "1");
-    expect_all(fixture, far + FOLLOW + 1);
-    gateway_fixture_free(fixture);
-}
-
-static void a_numbered_push_always_has_conditions(void **state)
-{
-    (void)state;
-    const int far = 2 * SHORT_THRESHOLD;
-    gateway_fixture_t *fixture = open_short();
-    gateway_push(fixture, 1, 0, 1);
-    push_directly(fixture, 1, far);
-    fixture->client->txn_number = 1;
-    gateway_push(fixture, 1, far, far + 1);
-    expect_managed(fixture, "1");
-    expect_all(fixture, far + 1);
-    gateway_fixture_free(fixture);
-}
-
-/* Another gateway makes the array managed, and spills it: the push is one of any program. */
-static void an_array_that_became_managed_gets_each_push_once(void **state)
-{
-    (void)state;
-    const int far = 3 * SHORT_THRESHOLD;
-    gateway_fixture_t *fixture = open_short();
-    gateway_client_t *mine = fixture->client;
-    gateway_push(fixture, 1, 0, 1);
-    fixture->client = gateway_client_new(fixture->uri);
-    gateway_push(fixture, 1, 1, far);
-    expect_managed(fixture, "1");
-    gateway_client_t *other = fixture->client;
-    fixture->client = mine;
-    gateway_push(fixture, 1, far, far + FOLLOW + 1);
-    expect_all(fixture, far + FOLLOW + 1);
-    fixture->client = other;
-    gateway_push(fixture, 1, far + FOLLOW + 1, 2 * far);
-    expect_all(fixture, 2 * far);
-    fixture->client = mine;
-    gateway_client_free(other);
-    gateway_fixture_free(fixture);
-}
-
-static void a_deleted_owner_is_not_found(void **state)
-{
-    (void)state;
-    gateway_fixture_t *fixture = open_short();
-    gateway_push(fixture, 1, 0, 1);
-    gateway_try_direct(fixture, "{\"delete\": \"c\", \"deletes\": [{\"q\": {}, \"limit\": 0}]}",
-                       "n", "1");
-    gateway_try(fixture,
-                "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"$push\": "
-                "{\"f\": 1}}}]}",
-                "n", "0");
-    gateway_push(fixture, 1, 0, 5);
-    expect_all(fixture, 5);
-    gateway_fixture_free(fixture);
-}
-
 /* ---- numbered pushes ------------------------------------------------------------------------- */
 
 /* The gateway has known for long that owner 1 is managed. */
@@ -336,10 +230,6 @@ int main(void)
         cmocka_unit_test(a_push_is_one_update_on_the_clients_connection),
         cmocka_unit_test(pushes_at_the_same_time_go_to_the_library),
         cmocka_unit_test(a_push_with_a_wrong_length_is_made_once),
-        cmocka_unit_test(pushes_to_a_short_array_follow_without_conditions),
-        cmocka_unit_test(a_numbered_push_always_has_conditions),
-        cmocka_unit_test(an_array_that_became_managed_gets_each_push_once),
-        cmocka_unit_test(a_deleted_owner_is_not_found),
         cmocka_unit_test(a_numbered_push_is_one_update_with_its_entry),
         cmocka_unit_test(a_numbered_push_that_is_killed_is_made_once),
     };

@@ -146,32 +146,6 @@ static void owners_are_known_from_their_first_note(void **state)
     assert_int_equal(spill_managed_since(&owners, "c", &one, 1100), -1);
 }
 
-static void short_arrays_have_so_many_pushes(void **state)
-{
-    (void)state;
-    spill_managed_owners_t *owners = bson_malloc0(sizeof *owners);
-    spill_value_t one = {
-        .type = BSON_TYPE_INT32, .data = (const uint8_t *)"\1\0\0", .size_bytes = 4};
-    uint64_t key = spill_short_key("c", &one), other = spill_short_key("d", &one);
-    assert_true(key != 0 && other != key);
-    assert_false(spill_short_take(owners, key));
-    spill_short_note(owners, key, 2);
-    assert_false(spill_short_take(owners, other));
-    assert_true(spill_short_take(owners, key));
-    assert_true(spill_short_take(owners, key));
-    assert_false(spill_short_take(owners, key));
-    spill_short_note(owners, key, INT64_MAX);
-    for (int i = 0; i < SPILL_SHORT_PUSHES_MAX; i++)
-        assert_true(spill_short_take(owners, key));
-    assert_false(spill_short_take(owners, key));
-    spill_short_note(owners, key, 2);
-    spill_short_forget(owners, other);
-    assert_true(spill_short_take(owners, key));
-    spill_short_forget(owners, key);
-    assert_false(spill_short_take(owners, key));
-    bson_free(owners);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,7 +154,6 @@ int main(void)
         cmocka_unit_test(sessions_are_bounded),
         cmocka_unit_test(long_replies_are_not_kept),
         cmocka_unit_test(owners_are_known_from_their_first_note),
-        cmocka_unit_test(short_arrays_have_so_many_pushes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

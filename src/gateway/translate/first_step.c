@@ -20,40 +20,12 @@ static bool is_for_owner(spill_translation_t *translation, const spill_statement
     return true;
 }
 
-/* ---- an unmanaged array ---------------------------------------------------------------------- */
-
-/*
- * How many pushes may follow this one without conditions? Only such that every program may send
- * (docs/reference/allowed-writes.md). A number would have to be found in the head by a repetition.
- */
-static int64_t pushes_to_follow(const spill_change_t *change)
-{
-    enum { PART = 8 }; /* of the threshold */
-    const spill_statement_t *statement = change->statement;
-    const spill_definition_t *definition = change->translation->at->definition;
-    int64_t threshold = definition->bounds.threshold;
-    bool allowed = statement->kind == SPILL_STATEMENT_PUSH && statement->count == 1 &&
-                   !statement->touches_other_field && !statement->has_filters &&
-                   spill_filter_is_id(&statement->q) && definition->count_field[0] == '\0' &&
-                   change->translation->command->txn_number < 0 &&
-                   spill_change_longest(change) == threshold;
-    return allowed ? threshold / PART : 0;
-}
-
-/* Begin with the client's statement. It has no conditions if the array was short a moment ago. */
-static void make_unmanaged_statement(const spill_change_t *change, const spill_value_t *owner,
-                                     spill_push_turn_t *turn, bson_t *body)
+static void make_unmanaged_statement(const spill_change_t *change, bson_t *body)
 {
     const spill_statement_t *statement = change->statement;
-    spill_translation_t *translation = change->translation;
     bson_t guards = BSON_INITIALIZER;
     bson_init(body);
-    turn->follow = pushes_to_follow(change);
-    turn->short_key = turn->follow > 0 ? spill_short_key(translation->at->collection, owner) : 0;
-    turn->unguarded = turn->short_key != 0 &&
-                      spill_short_take(spill_served_managed(translation->served), turn->short_key);
-    if (!turn->unguarded)
-        spill_change_guard(change, true, &guards);
+    spill_change_guard(change, true, &guards);
     /* Other operators than $push may fail on an empty document, though there is one. */
     bool upsert = statement->upsert && statement->kind == SPILL_STATEMENT_PUSH;
     spill_update_body(change->translation, statement, &guards, upsert, false, body);
@@ -140,7 +112,7 @@ static bool make(spill_translation_t *translation, spill_activity_t *activity,
         if (made)
             spill_activity_owner(activity, collection, &owner);
     } else {
-        make_unmanaged_statement(&change, &owner, turn, body);
+        make_unmanaged_statement(&change, body);
     }
     spill_change_release(&change);
     spill_numbers_release(&numbers);
@@ -167,14 +139,9 @@ bool spill_first_step_make(spill_served_t *served, spill_activity_t *activity,
 
 void spill_push_turn_end(spill_served_t *served, spill_push_turn_t *turn)
 {
-    spill_managed_owners_t *owners = spill_served_managed(served);
     if (turn->held)
-        spill_managed_end(owners, turn->slot);
-    if (turn->short_key != 0 && !turn->made)
-        spill_short_forget(owners, turn->short_key);
-    else if (turn->short_key != 0 && !turn->unguarded)
-        spill_short_note(owners, turn->short_key, turn->follow);
-    *turn = (spill_push_turn_t){0};
+        spill_managed_end(spill_served_managed(served), turn->slot);
+    turn->held = turn->recorded = false;
 }
 
 /* One pass: most replies say that the update was made, and no more. */
@@ -197,11 +164,10 @@ static bool is_made(const bson_t *reply)
     return changed && ok;
 }
 
-bool spill_first_step_is_done(const bson_t *reply, spill_push_turn_t *turn)
+bool spill_first_step_is_done(const bson_t *reply, const spill_push_turn_t *turn)
 {
     bson_iter_t iter;
-    turn->made = is_made(reply);
-    if (turn->made)
+    if (is_made(reply))
         return true;
     int code = spill_reply_error_code(reply);
     if (turn->recorded && (code != 0 || bson_has_field(reply, "writeConcernError")))

@@ -6,12 +6,6 @@
  *   a managed one       the library's append, if it needs one update, and no other push to the
  *                       owner is in progress
  *
- * Some pushes to an array that was unmanaged and short have no conditions: conditions beside the
- * _id cost some servers a fifth of the push's time. They are pushes that any program may send to
- * the server directly, whatever became of the array: at the end at which it grows, without a
- * number, not to a definition with a count. Their number bounds how far the array may pass the
- * threshold.
- *
  * If the server makes it, its reply is the client's, and no worker is needed. If it certainly did
  * not, a worker carries out the command from its beginning.
  */
@@ -27,10 +21,6 @@ typedef struct spill_push_turn {
     size_t slot; /* managed_owners.h */
     /* The first step writes the entry of the session: it may be made again, with the same entry. */
     bool recorded;
-    uint64_t short_key; /* of the owner, if its array is thought to be short and unmanaged; or 0 */
-    int64_t follow;     /* pushes that may follow without conditions if this step is made */
-    bool unguarded;     /* this step has no conditions */
-    bool made;
 } spill_push_turn_t;
 
 /*
@@ -48,8 +38,8 @@ void spill_push_turn_end(spill_served_t *served, spill_push_turn_t *turn);
 /*
  * Is the server's reply the client's? It is if the update was made, or perhaps, and if the server
  * is no primary now. Every other error says that nothing has changed. A step that is recorded has
- * to succeed: after any error a worker may begin. Notes in the turn if the update was made.
+ * to succeed: after any error a worker may begin.
  */
-bool spill_first_step_is_done(const bson_t *reply, spill_push_turn_t *turn);
+bool spill_first_step_is_done(const bson_t *reply, const spill_push_turn_t *turn);
 
 #endif

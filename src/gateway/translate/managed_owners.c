@@ -5,8 +5,7 @@
 
 #include <string.h>
 
-enum { SECONDS_BITS = 24, SHORT_BITS = 16 };
-#define SHORT_MASK ((UINT64_C(1) << SHORT_BITS) - 1)
+enum { SECONDS_BITS = 24 };
 #define SECONDS_MASK ((UINT64_C(1) << SECONDS_BITS) - 1)
 
 static uint64_t hash_of(const char *scope, const spill_value_t *owner)
@@ -64,39 +63,4 @@ int64_t spill_managed_since(const spill_managed_owners_t *owners, const char *sc
     uint64_t hash = hash_of(scope, owner);
     uint64_t slot = atomic_load(&owners->slots[slot_of(hash)]);
     return is_same(slot, hash) ? (int64_t)(((uint64_t)seconds - slot) & SECONDS_MASK) : -1;
-}
-
-/* ---- owners of short unmanaged arrays -------------------------------------------------------- */
-
-uint64_t spill_short_key(const char *scope, const spill_value_t *owner)
-{
-    return (hash_of(scope, owner) | (UINT64_C(1) << SHORT_BITS)) & ~SHORT_MASK;
-}
-
-static atomic_uint_fast64_t *short_slot(spill_managed_owners_t *owners, uint64_t key)
-{
-    return &owners->shorts[(key >> (SHORT_BITS + 1)) % SPILL_MANAGED_OWNERS_MAX];
-}
-
-void spill_short_note(spill_managed_owners_t *owners, uint64_t key, int64_t pushes)
-{
-    uint64_t count = (uint64_t)(pushes < SPILL_SHORT_PUSHES_MAX ? pushes : SPILL_SHORT_PUSHES_MAX);
-    atomic_store(short_slot(owners, key), key | count);
-}
-
-void spill_short_forget(spill_managed_owners_t *owners, uint64_t key)
-{
-    atomic_uint_fast64_t *slot = short_slot(owners, key);
-    if (((atomic_load(slot) ^ key) & ~SHORT_MASK) == 0)
-        atomic_store(slot, 0);
-}
-
-bool spill_short_take(spill_managed_owners_t *owners, uint64_t key)
-{
-    atomic_uint_fast64_t *slot = short_slot(owners, key);
-    uint_fast64_t value = atomic_load(slot);
-    while (((value ^ key) & ~SHORT_MASK) == 0 && (value & SHORT_MASK) > 0)
-        if (atomic_compare_exchange_weak(slot, &value, value - 1))
-            return true;
-    return false;
 }
