@@ -50,7 +50,7 @@ static const struct {
 spill_command_kind_t spill_command_kind(const char *name)
 {
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        if (strcmp(commands[i].name, name) == 0)
+        if (commands[i].name[0] == name[0] && strcmp(commands[i].name, name) == 0)
             return commands[i].kind;
     return SPILL_COMMAND_OTHER;
 }

@@ -27,7 +27,7 @@ unsigned spill_mentions_in_path(const char *path, const char *array)
 bool spill_is_one_of(const char *name, const char *const *names)
 {
     for (size_t i = 0; names[i] != NULL; i++)
-        if (strcmp(name, names[i]) == 0)
+        if (names[i][0] == name[0] && strcmp(name, names[i]) == 0)
             return true;
     return false;
 }
