@@ -88,9 +88,9 @@ spill_exit_t spill_cli_serve(const spill_invocation_t *invocation)
                             : spill_gateway_run(&options, stdout, &error);
     if (code != SPILL_OK)
         return spill_cli_fail(&error);
-    if (spill_gateway_log_lost() > 0) {
-        spill_cli_say("%" PRId64 " lines of the log could not be written",
-                      spill_gateway_log_lost());
+    char losses[SPILL_LOST_LINES_TEXT];
+    if (spill_lost_lines_text(spill_gateway_lost_lines(), losses)) {
+        spill_cli_say("the log: %s", losses);
         return SPILL_EXIT_FAILED;
     }
     return found ? SPILL_EXIT_FOUND : SPILL_EXIT_DONE;
