@@ -24,6 +24,39 @@ done
 expect 2
 expect 2 reed db events
 has err "did you mean 'read'?"
+
+# A wrong option, or an argument too many, names the option that was probably meant.
+# hint TEXT ARGUMENT...
+hint() {
+    local text=$1
+    shift
+    expect 2 "$@"
+    tr -s ' \n' ' ' <err >line # argp breaks lines
+    has line "$text"
+}
+hint "'5' is one argument too many: STORE NAME OWNER; did you mean --below 5 or --keep 5?" trim db events alice 5
+hint "did you mean --older-than 30d?" trim db events alice 30d
+hint "did you mean --limit 5?" read db events alice 5
+hint "did you mean --limit 10?" owners db events 10
+hint "did you mean --target 200KB or --element 200KB?" threshold db events 200KB
+hint "there is no option '--limit'; did you mean --keep N?" trim db events alice --limit 5
+hint "there is no option '--count'; did you mean --keep N?" trim db events alice --count=5
+hint "there is no option '--count'; did you mean --limit N?" read db events alice --count 5
+hint "there is no option '-n'; did you mean --limit N?" read db events alice -n 5
+hint "there is no option '-limit'; did you mean --limit N?" read db events alice -limit 5
+hint "did you mean --limit N?" read db events alice --limti 5
+hint "did you mean --threshold N, --page N or --max-bytes SIZE?" define db events --size 5
+hint "did you mean --max-bytes SIZE or --page-bytes SIZE?" define db events --bytes 1MB
+hint "did you mean --interval SECONDS?" sweep db events --every 5
+hint "did you mean --threads N?" migrate db plan.json --jobs 4
+hint "did you mean --yes?" drop db events --force
+hint "did you mean --sample N?" scan db --limit 5
+hint "did you mean --listen ADDRESS[:PORT]?" serve db --port 5
+# No option comes close. What stands behind -- or belongs to another option is no option.
+hint "there is no option '--limit' Try" export db events --limit 5
+hint "'60' is one argument too many: STORE NAME Try" sweep db events 60
+hint "'--limti' is one argument too many" read db events alice -- --limti
+hint "--before: '--limti' is not a number" read db events alice --before --limti
 expect 2 frobnicate
 has err "there is no command 'frobnicate'"
 expect 2 help frobnicate
