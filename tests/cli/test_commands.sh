@@ -372,6 +372,34 @@ expect 2 trim "$db" events alice --older-than soon
 expect 2 trim "$db" events alice --older-than 30x
 expect 2 trim "$db" events alice --older-than 30d
 has err "timeField"
+# --like takes the settings of another definition; other options replace single ones.
+expect 0 define "$db" logs --preset feed-recent --collection logOwners --page-collection logPages --threshold 7 \
+    --page 5 --op-window 9 --id-field id --time-field at --retain-age 30d --count-field total
+expect 4 define "$db" likes --like logs # they would share documents
+has err "definition 'likes' clashes with 'logs'"
+expect 0 define "$db" likes --like logs --collection likeOwners --page-collection likePages --page 6
+expect 0 define "$db" logs --json
+python3 -c '
+import json
+one = json.load(open("out"))
+one.update(name="likes", collection="likeOwners", pageCollection="likePages")
+for bounds in ("bounds", "largest"):
+    one[bounds]["pageCapacity"] = 6
+json.dump(one, open("wanted", "w"))'
+expect 0 define "$db" likes --json
+python3 -c 'import json; assert json.load(open("out")) == json.load(open("wanted"))' || fail "--like: $(cat out wanted)"
+expect 0 define "$db" posts.comments --preset gateway --collection posts --array comments
+expect 0 define "$db" posts.likes --like posts.comments --array likes --json --quiet
+expect 0 define "$db" posts.likes
+has out 'posts.likes, pages in posts.likes.pages'
+expect 3 define "$db" more --like nobody
+has err "there is no definition 'nobody' in the store"
+expect 2 define "$db" more --like logs --preset feed
+expect 2 define "$db" logs --like logs
+expect 2 define "$db" --like logs
+expect 3 define nowhere more --like logs
+[ ! -e nowhere ] || fail "--like has created a store"
+
 expect 0 define "$db" times --preset feed-recent --collection timeOwners \
     --page-collection timePages --threshold 3 --page 4 --time-field at
 for i in {10..29}; do
