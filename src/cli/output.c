@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,15 +22,25 @@ enum { STDERR_BUFFER_BYTES = 512 * 1024 };
 
 /* ---- stderr ---------------------------------------------------------------------------------- */
 
+static _Atomic(spill_cli_wrap_fn) wrap_line;
+
+void spill_cli_wrap_messages(spill_cli_wrap_fn wrap)
+{
+    atomic_store(&wrap_line, wrap);
+}
+
 /* Append a piece without line ends in visible form. */
 static void put_visible(spill_buffer_t *to, const char *piece, size_t size)
 {
+    spill_cli_wrap_fn wrap = atomic_load(&wrap_line);
     char *text = bson_strndup(piece, size);
-    char *redacted = spill_redact(text);
+    char *wrapped = wrap && size > 0 ? wrap(text) : NULL;
+    char *redacted = spill_redact(wrapped ? wrapped : text);
     char *visible = spill_visible_text(redacted);
     spill_buffer_append(to, visible, strlen(visible));
     bson_free(visible);
     bson_free(redacted);
+    bson_free(wrapped);
     bson_free(text);
 }
 

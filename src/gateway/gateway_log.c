@@ -27,8 +27,8 @@ const spill_lost_lines_t *spill_gateway_lost_lines(void)
     return &losses;
 }
 
-/* Returns 0, also for a line that JSON cannot express, or the error number. */
-static int write_line(const char *event, const bson_t *fields)
+/* A line as JSON, without its end; NULL: JSON cannot express it. Free it with bson_free. */
+static char *line_text(const char *event, const bson_t *fields)
 {
     char now[48];
     bson_t line = BSON_INITIALIZER;
@@ -38,10 +38,28 @@ static int write_line(const char *event, const bson_t *fields)
     if (fields)
         bson_concat(&line, fields);
     char *json = bson_as_relaxed_extended_json(&line, NULL);
+    bson_destroy(&line);
+    return json;
+}
+
+/* Returns 0, also for a line that JSON cannot express, or the error number. */
+static int write_line(const char *event, const bson_t *fields)
+{
+    char *json = line_text(event, fields);
     int problem = json && fprintf(stderr, "%s\n", json) < 0 ? errno : 0;
     bson_free(json);
-    bson_destroy(&line);
     return problem;
+}
+
+char *spill_gateway_log_message(const char *text)
+{
+    if (text[0] == '{')
+        return NULL;
+    bson_t fields = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&fields, "text", text);
+    char *json = line_text("message", &fields);
+    bson_destroy(&fields);
+    return json;
 }
 
 /* Before a line, count those that are missing since the last one that was written. */

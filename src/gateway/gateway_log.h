@@ -15,6 +15,13 @@
  */
 void spill_gateway_log(const char *event, bson_t *fields);
 
+/*
+ * A line of stderr that the log did not write, as the event "message": a library such as libbson
+ * prints its texts there, which are constant. NULL: it is a line of the log. Free it with
+ * bson_free. It is a spill_cli_wrap_fn.
+ */
+char *spill_gateway_log_message(const char *text);
+
 /* The lines that could not be written. A gateway without its log serves on. */
 const spill_lost_lines_t *spill_gateway_lost_lines(void);
 
