@@ -364,6 +364,26 @@ static bool store_common(int key, char *argument, spill_invocation_t *invocation
     return true;
 }
 
+/* May the word be the value of the option? */
+static bool is_value_of(const spill_option_t *option, const char *word)
+{
+    int64_t number;
+    const char *argument = option->argument ? option->argument : "";
+    bool takes_time = strcmp(argument, "TIME") == 0 || strcmp(argument, "DURATION") == 0;
+    bool is_number = spill_cli_parse_number(word, &number);
+    switch (option->kind) {
+    case SPILL_OPTION_NUMBER:
+    case SPILL_OPTION_LIMIT:
+        return is_number;
+    case SPILL_OPTION_SIZE:
+        return !is_number && spill_cli_parse_size(word, &number);
+    case SPILL_OPTION_TEXT:
+        return takes_time && !is_number && spill_cli_parse_time(word, 0, &number);
+    default:
+        return false;
+    }
+}
+
 static error_t parse_key(int key, char *argument, struct argp_state *state)
 {
     parse_t *parse = state->input;
@@ -378,7 +398,7 @@ static error_t parse_key(int key, char *argument, struct argp_state *state)
         return 0;
     case ARGP_KEY_ARG:
         if (invocation->argument_count == command->arguments_max) {
-            spill_cli_hint_argument(command, argument, hint);
+            spill_cli_hint_argument(command, argument, is_value_of, hint);
             argp_error(state, "'%s' is one argument too many: %s%s", argument, command->arguments,
                        hint);
         }

@@ -1,8 +1,6 @@
 /* Which command or option a wrong word probably means. */
 #include "cli/hint.h"
 
-#include "cli/cli.h"
-
 #include <stdio.h>
 #include <string.h>
 
@@ -170,33 +168,13 @@ void spill_cli_hint_option(const spill_command_t *command, const char *word,
     print_hints(&hints, NULL, hint);
 }
 
-/* May the word be the value of the option? */
-static bool is_value_of(const spill_option_t *option, const char *word)
-{
-    int64_t number;
-    const char *argument = option->argument ? option->argument : "";
-    bool takes_time = strcmp(argument, "TIME") == 0 || strcmp(argument, "DURATION") == 0;
-    bool is_number = spill_cli_parse_number(word, &number);
-    switch (option->kind) {
-    case SPILL_OPTION_NUMBER:
-    case SPILL_OPTION_LIMIT:
-        return is_number;
-    case SPILL_OPTION_SIZE:
-        return !is_number && spill_cli_parse_size(word, &number);
-    case SPILL_OPTION_TEXT:
-        return takes_time && !is_number && spill_cli_parse_time(word, 0, &number);
-    default:
-        return false;
-    }
-}
-
 void spill_cli_hint_argument(const spill_command_t *command, const char *word,
-                             char hint[SPILL_CLI_HINT_SIZE])
+                             spill_cli_fits_fn fits, char hint[SPILL_CLI_HINT_SIZE])
 {
     hints_t all = {0}, how_many = {0};
     const spill_option_t *option;
     for (size_t at = 0; (option = next_option(command, &at)) != NULL;) {
-        if (!is_value_of(option, word))
+        if (!fits(option, word))
             continue;
         add_hint(&all, option);
         if (is_how_many(option))

@@ -28,8 +28,12 @@ const char *spill_cli_unknown_option(const struct argp_option *rows, char *const
 void spill_cli_hint_option(const spill_command_t *command, const char *word,
                            char hint[SPILL_CLI_HINT_SIZE]);
 
-/* The same for an argument too many, which may be the value of an option: "... --keep 5?" */
+/*
+ * The same for an argument too many, which may be the value of an option: "... --keep 5?" `fits`
+ * tells whether a word can be the value of an option.
+ */
+typedef bool (*spill_cli_fits_fn)(const spill_option_t *option, const char *word);
 void spill_cli_hint_argument(const spill_command_t *command, const char *word,
-                             char hint[SPILL_CLI_HINT_SIZE]);
+                             spill_cli_fits_fn fits, char hint[SPILL_CLI_HINT_SIZE]);
 
 #endif
