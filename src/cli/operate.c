@@ -18,10 +18,24 @@
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
+/* Log that the job was asked to stop, once. */
+static void log_stop(spill_cli_operate_t *operate)
+{
+    if (!atomic_exchange(&operate->stops, true))
+        spill_cli_operate_log(operate, "stop", NULL);
+}
+
+bool spill_cli_operate_stops(spill_cli_operate_t *operate)
+{
+    if (!spill_cli_interrupted())
+        return false;
+    log_stop(operate);
+    return true;
+}
+
 static bool must_stop(void *context)
 {
-    (void)context;
-    return spill_cli_interrupted();
+    return spill_cli_operate_stops(context);
 }
 
 static void print_notice(void *context, bool waits, const char *text)
@@ -147,6 +161,7 @@ static void log_last(void *context, const char *reason)
 {
     spill_cli_operate_t *operate = context;
     bson_strncpy(operate->ended, reason, sizeof operate->ended);
+    log_stop(operate);
     log_end(operate, SPILL_CANCELLED, NULL);
     if (operate->control.started)
         unlink(operate->control.path);
@@ -156,6 +171,19 @@ static void log_last(void *context, const char *reason)
 }
 
 /* ---- start and end --------------------------------------------------------------------------- */
+
+/* An operator has changed the pace, in a pass or between two. */
+static void note_command(void *context, const char *command, const int64_t *value)
+{
+    spill_cli_operate_t *operate = context;
+    bson_t fields = BSON_INITIALIZER;
+    atomic_store(&operate->metrics.paused, atomic_load(&operate->pace.paused));
+    BSON_APPEND_UTF8(&fields, "command", command);
+    if (value)
+        BSON_APPEND_INT64(&fields, "value", *value);
+    spill_cli_operate_log(operate, "control", &fields);
+    bson_destroy(&fields);
+}
 
 /* Settings that may change exist only if something can change them. */
 static spill_code_t start_control(spill_cli_operate_t *operate,
@@ -174,7 +202,9 @@ static spill_code_t start_control(spill_cli_operate_t *operate,
                                              .job = operate->invocation->command->name,
                                              .pace = &operate->pace,
                                              .progress = &operate->progress,
-                                             .metrics = &operate->metrics};
+                                             .metrics = &operate->metrics,
+                                             .changed = note_command,
+                                             .context = operate};
     return spill_cli_control_start(&operate->control, error);
 }
 
@@ -204,6 +234,7 @@ spill_code_t spill_cli_operate_start(spill_cli_operate_t *operate,
 {
     *operate = (spill_cli_operate_t){.invocation = invocation};
     spill_job_metrics_init(&operate->metrics, invocation->command->name);
+    operate->metrics.log = &operate->log.losses;
     spill_cli_progress_start(&operate->progress, invocation->quiet);
     spill_cli_catch_interrupts();
     throttle->rate_per_s = given->rate;
