@@ -164,7 +164,7 @@ static void append_elements(bson_t *document, const spill_definition_t *by_order
     bson_append_array_begin(document, name, -1, &array);
     for (size_t i = 0; i < run->count; i++) {
         int64_t rank =
-            by_order ? spill_place(by_order, (int64_t)run->count, (int64_t)i) : (int64_t)i;
+            by_order ? spill_array_index(by_order, (int64_t)run->count, (int64_t)i) : (int64_t)i;
         spill_element_t element = spill_run_element(run, (size_t)rank);
         char buffer[16];
         const char *key;

@@ -21,7 +21,8 @@
 int64_t spill_mongo_place_of(const spill_mongo_document_t *document, const spill_state_t *state,
                              int64_t seq)
 {
-    return spill_place(document->request->definition, state->live, spill_state_rank(state, seq));
+    return spill_array_index(document->request->definition, state->live,
+                             spill_state_rank(state, seq));
 }
 
 void spill_mongo_push(const spill_mongo_document_t *document, const spill_mongo_roll_t *roll,
@@ -39,7 +40,7 @@ void spill_mongo_push(const spill_mongo_document_t *document, const spill_mongo_
         char buffer[16];
         const char *key;
         bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
-        int64_t place = skipped + spill_place(definition, count, i);
+        int64_t place = skipped + spill_array_index(definition, count, i);
         spill_value_append(&request->append.elements[place], &each, key);
     }
     bson_append_array_end(&array, &each);
@@ -60,7 +61,7 @@ void spill_mongo_set_array(const spill_mongo_document_t *document, const spill_r
         char buffer[16];
         const char *key;
         bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
-        int64_t place = spill_place(definition, (int64_t)run->count, (int64_t)i);
+        int64_t place = spill_array_index(definition, (int64_t)run->count, (int64_t)i);
         spill_element_t element = spill_run_element(run, (size_t)place);
         spill_value_append(&element.value, &array, key);
     }

@@ -93,9 +93,8 @@ static void append_condition(const spill_mongo_document_t *document, const spill
 }
 
 /*
- * There is room for more entries. Without a READ their bytes are compared, which the server knows
- * at once: an entry has at least
- * SPILL_SESSION_ENTRY_BYTES.
+ * There is room for more entries. Without a READ before, the guard compares their bytes, because
+ * the server need not count them. An entry has at least SPILL_SESSION_ENTRY_BYTES.
  */
 static void append_room(const spill_mongo_document_t *document, const spill_session_op_t *op,
                         int64_t added, uint32_t *number, bson_t *all)
