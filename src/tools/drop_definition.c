@@ -2,6 +2,7 @@
 #include "tools/definition_jobs.h"
 
 #include "core/array.h"
+#include "core/building.h"
 #include "definition/schema.h"
 #include "definition/stored_names.h"
 #include "store/raw_admin.h"
