@@ -2,6 +2,7 @@
 #include "tools/migrate/migrate.h"
 #include "cli/operate.h"
 #include "core/array.h"
+#include "core/building.h"
 #include "store/raw_reader.h"
 #include "store/store.h"
 #include "tools/migrate/planned.h"

@@ -2,6 +2,7 @@
 #include "cli/operate.h"
 #include "cli/process.h"
 #include "core/array.h"
+#include "core/building.h"
 #include "service/retry_schedule.h"
 #include "service/service_manager.h"
 #include "store/store.h"

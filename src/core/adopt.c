@@ -2,6 +2,7 @@
  * (tools/migrate/migrate.h).
  */
 #include "core/array.h"
+#include "core/building.h"
 #include "definition/schema.h"
 #include "layout/layout.h"
 #include "layout/reshape.h"

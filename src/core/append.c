@@ -2,6 +2,7 @@
 #include "bson/element_fields.h"
 #include "bson/value.h"
 #include "core/array.h"
+#include "core/building.h"
 #include "definition/schema.h"
 #include "layout/layout.h"
 #include "layout/referenced.h"

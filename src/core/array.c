@@ -7,6 +7,7 @@
 #include "bson/element_fields.h"
 #include "bson/update.h"
 #include "bson/value.h"
+#include "core/building.h"
 #include "definition/schema.h"
 #include "layout/append_combiner.h"
 #include "layout/layout.h"

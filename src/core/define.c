@@ -1,5 +1,6 @@
 /* Save and find definitions, and the records of definitions under construction. */
 #include "core/array.h"
+#include "core/building.h"
 #include "store/job.h"
 #include "store/timed.h"
 #include "util/error.h"

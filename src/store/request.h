@@ -220,7 +220,10 @@ typedef struct spill_member {
     int64_t count;                     /* its elements */
 } spill_member_t;
 
-/* What a READ returns. */
+/*
+ * What a READ returns. The last fields, below "hints", are hints: they let a store do less, and a
+ * store may ignore each of them. Everything before them changes the answer.
+ */
 typedef struct spill_read {
     spill_want_t want;
     int64_t seq; /* bound of the run */
@@ -240,6 +243,19 @@ typedef struct spill_read {
     int64_t watermark;   /* SPILL_ELEMENTS */
     int64_t pages;       /* SPILL_PAGE_..., SPILL_ELEMENTS: the pages that count */
     /*
+     * Of a head: if there is an unmanaged array in its place, live, live_bytes and run are of that
+     * array (seq is 0, want is none or forward). Without this flag the answer is SPILL_REFUSED in a
+     * store to whose documents other programs write, and an absent head in any other store.
+     */
+    bool unmanaged;
+    bool want_now;    /* response->now_us, if the document is found */
+    bool want_ops;    /* response->ops: the whole window */
+    bool want_top;    /* of a subset's head: response->top_run */
+    bool want_fields; /* response->fields */
+
+    /* ---- hints ---- */
+
+    /*
      * Of a page, with elements: the caller will probably read the next page in this direction. A
      * store may return it too (response->beyond), if that saves a round trip.
      */
@@ -256,16 +272,6 @@ typedef struct spill_read {
      * measure them may return any value.
      */
     bool unsized;
-    /*
-     * Of a head: if there is an unmanaged array in its place, live, live_bytes and run are of that
-     * array (seq is 0, want is none or forward). Without this flag the answer is SPILL_REFUSED in a
-     * store to whose documents other programs write, and an absent head in any other store.
-     */
-    bool unmanaged;
-    bool want_now;    /* response->now_us, if the document is found */
-    bool want_ops;    /* response->ops: the whole window */
-    bool want_top;    /* of a subset's head: response->top_run */
-    bool want_fields; /* response->fields */
     /*
      * A walk over owners that the calling thread has listed. The answer may show any moment since
      * then, but none before an earlier READ of the owner, or an own change of it.

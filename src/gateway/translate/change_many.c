@@ -4,6 +4,7 @@
  */
 #include "gateway/translate/change.h"
 
+#include "definition/stored_names.h"
 #include "gateway/translate/mention.h"
 #include "util/error.h"
 
@@ -72,7 +73,7 @@ static bool find_owners(spill_change_t *change, owners_t *owners)
     SPILL_SCOPED(bson_destroy) bson_t find = BSON_INITIALIZER;
     BCON_APPEND(&find, "find", BCON_UTF8(translation->at->collection), "filter",
                 BCON_DOCUMENT(&change->statement->q), "projection", "{", "_id", BCON_INT32(1),
-                "spill", BCON_INT32(1), "}");
+                SPILL_STORED_ROOT, BCON_INT32(1), "}");
     spill_translation_append_context(translation, &change->statement->whole, &find);
     spill_translation_finish_step(translation, &find);
     if (!spill_translation_call(translation, &find, &reply))

@@ -1,10 +1,12 @@
 #include "gateway/translate/mention.h"
 
+#include "definition/stored_names.h"
+
 #include <string.h>
 
 enum { DEPTH_MAX = 200 };
 
-static const char spill_field[] = "spill";
+static const char spill_field[] = SPILL_STORED_ROOT;
 
 bool spill_path_begins(const char *path, const char *field)
 {

@@ -2,6 +2,7 @@
 #include "store/mongo/mongo_document.h"
 
 #include "definition/schema.h"
+#include "definition/stored_names.h"
 #include "store/raw_reader.h"
 #include "store/render.h"
 #include "util/buffer.h"
@@ -215,7 +216,7 @@ static spill_code_t make_indexes(spill_mongo_t *store, const bson_t *entry, spil
         BCON_APPEND(by_first, definition.window_field, BCON_INT32(1));
         BCON_APPEND(by_page, definition.window_field, BCON_INT32(1));
     }
-    BCON_APPEND(by_first, "spill.first", BCON_INT32(1), "_id", BCON_INT32(1));
+    BCON_APPEND(by_first, SPILL_STORED_PAGE_FIRST, BCON_INT32(1), "_id", BCON_INT32(1));
     if (definition.page_number[0] != '\0')
         BCON_APPEND(by_page, definition.page_number, BCON_INT32(1));
     else if (schema->has_referenced_elements && definition.time_field[0] != '\0')
@@ -230,7 +231,7 @@ static spill_code_t make_indexes(spill_mongo_t *store, const bson_t *entry, spil
     }
     if (definition.sort_field[0] != '\0') {
         append_descending(&definition, definition.sort_field, by_rank);
-        BCON_APPEND(by_rank, "spill.first", BCON_INT32(-1));
+        BCON_APPEND(by_rank, SPILL_STORED_PAGE_FIRST, BCON_INT32(-1));
         SPILL_TRY(make_index(store, collection, "spillway_rank", by_rank, error));
     }
     return SPILL_OK;

@@ -1,5 +1,6 @@
 /* Check names before a migration and after its undo, and the entries of a plan. */
 #include "core/array.h"
+#include "definition/stored_names.h"
 #include "store/raw_admin.h"
 #include "store/raw_reader.h"
 #include "tools/import/import_chunk.h"
@@ -30,7 +31,7 @@ static spill_code_t check_field(spill_raw_admin_t *admin, const spill_definition
     SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
     SPILL_SCOPED(spill_raw_admin_batch_release) spill_raw_admin_batch_t batch = {0};
     append_exists(&filter, definition->array, true);
-    append_exists(&filter, "spill", false);
+    append_exists(&filter, SPILL_STORED_ROOT, false);
     append_exists(&filter, field, true);
     spill_raw_admin_read_t what = {
         .collection = definition->collection, .filter = &filter, .ids_only = true, .limit = 1};
