@@ -5,6 +5,7 @@
 #include "store/raw_reader.h"
 #include "store/store.h"
 #include "tools/migrate/planned.h"
+#include "tools/migrate/undoing.h"
 #include "util/error.h"
 #include "util/text.h"
 
@@ -36,6 +37,12 @@ static spill_code_t check_names(spill_cli_migrate_t *run, const spill_definition
                                 spill_error_t *error)
 {
     char *remark = NULL;
+    bool undoing;
+    SPILL_TRY(spill_undoing_is(run->store, definition->name, &undoing, error));
+    if (undoing)
+        spill_cli_say("'%s': an undo of this migration has begun and not ended. Run this command "
+                      "with --undo --execute to end it; with --execute alone, it migrates again",
+                      definition->name);
     spill_code_t code = spill_migrate_check_names(run->store, run->uri[0] != '\0' ? run->uri : NULL,
                                                   definition, &remark, error);
     if (remark) {
@@ -102,6 +109,7 @@ static spill_code_t migrate_in_place(spill_cli_migrate_t *run, spill_error_t *er
         return survey_in_place(run, error);
     run->survey = (spill_migrate_result_t){0};
     SPILL_TRY(spill_store_define(run->store, run->definition, error));
+    SPILL_TRY(spill_cli_migrate_cancel_undo(run, run->definition->name, error));
     spill_migrate_options_t survey = {.resumes = run->resumes};
     SPILL_TRY(spill_migrate_survey(run->store, run->definition, &survey, &run->survey, error));
     return spill_cli_migrate_pass(run, spill_migrate, "reshaped", error);

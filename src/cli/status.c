@@ -117,7 +117,9 @@ static spill_code_t look_at_owners(spill_cli_session_t *session, spill_error_t *
         spill_status_owners(session->array, shown, ROWS_MAX, print_owner, session, &count, error));
     if (count == 0)
         return SPILL_OK;
-    char *state = bson_strdup_printf("%" PRId64 " that killed programs left half done", count);
+    char *state = bson_strdup_printf("%" PRId64 " that killed programs left half done, and owners "
+                                     "whose pages have no head",
+                                     count);
     char *store = spill_shell_word(shown);
     char *quoted = spill_shell_word(name);
     char *finish = bson_strdup_printf("spillway repair %s %s", store, quoted);
