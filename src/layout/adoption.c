@@ -27,6 +27,17 @@ struct spill_adoption {
     int64_t since_us, checked_us; /* by the client's clock */
 };
 
+int64_t spill_adopt_run_us(const spill_store_t *store, bool large)
+{
+    return store->adopter_us * (large ? 6 : 1);
+}
+
+/* An undo waits this much longer: clocks may change with the primary. */
+static int64_t margin_us(const spill_store_t *store)
+{
+    return store->adopter_us;
+}
+
 /* ---- the entry ------------------------------------------------------------------------------- */
 
 #define FIELD(type, member, name) SPILL_FIELD(type, spill_adopter_t, member, name)
@@ -287,7 +298,7 @@ static bool purge(void *context, const char *entry, const spill_adopter_t *adopt
                   spill_code_t *code, spill_error_t *error)
 {
     purge_t *purging = context;
-    int64_t left_us = adopter->ends_ms * 1000 + SPILL_ADOPTER_MARGIN_US - purging->now_us;
+    int64_t left_us = adopter->ends_ms * 1000 + margin_us(purging->store) - purging->now_us;
     if (left_us <= 0) {
         const spill_job_catalog_t catalog = catalog_of(purging->store);
         *code = spill_job_delete(&catalog, &kind, entry, error);

@@ -22,12 +22,8 @@
 
 #include <spillway/error.h>
 
-/* How long the server may carry out one ADOPT of a small array; of a large one. */
-#define SPILL_ADOPT_RUN_US ((int64_t)10 * 1000000)
-#define SPILL_ADOPT_RUN_LARGE_US ((int64_t)60 * 1000000)
-
-/* An undo waits this much longer: clocks may change with the primary. */
-#define SPILL_ADOPTER_MARGIN_US ((int64_t)10 * 1000000)
+/* How long the server may carry out one ADOPT, of a small or a large array: 10 s, or a minute. */
+int64_t spill_adopt_run_us(const spill_store_t *store, bool large);
 
 spill_adoption_t *spill_adoption_new(void);
 

@@ -144,9 +144,9 @@ static spill_code_t adopt_split(const spill_owner_t *owner, const copy_t *copy, 
 {
     spill_request_t adopt = spill_owner_request(owner, SPILL_REQUEST_ADOPT_SPLIT, SPILL_HEAD);
     int64_t until;
-    SPILL_TRY(spill_adoption_until(owner, SPILL_ADOPT_RUN_LARGE_US, &until, error));
+    adopt.adopt.run_us = spill_adopt_run_us(owner->array->store, true);
+    SPILL_TRY(spill_adoption_until(owner, adopt.adopt.run_us, &until, error));
     adopt.incarnation = copy->incarnation;
-    adopt.adopt.run_us = SPILL_ADOPT_RUN_LARGE_US;
     adopt.adopt.until = copy->lease - owner->array->store->margin_us;
     if (until > 0 && until < adopt.adopt.until)
         adopt.adopt.until = until;

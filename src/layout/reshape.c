@@ -42,9 +42,8 @@ static spill_code_t adopt(const spill_owner_t *owner, const spill_oversized_t *o
     request.limits.bytes_max = oversized->full ? 0 : SPILL_DOCUMENT_BYTES_MAX;
     if (oversized->bytes <= SPILL_MOVE_BYTES)
         request.adopt.shown = INT64_MAX;
-    request.adopt.run_us = oversized->bytes > SMALL_BYTES || oversized->full
-                               ? SPILL_ADOPT_RUN_LARGE_US
-                               : SPILL_ADOPT_RUN_US;
+    request.adopt.run_us =
+        spill_adopt_run_us(owner->array->store, oversized->bytes > SMALL_BYTES || oversized->full);
     int tries = 0;
     spill_code_t code = SPILL_UNKNOWN;
     while (code == SPILL_UNKNOWN) {

@@ -224,6 +224,58 @@ static void a_numbered_push_that_is_killed_is_made_once(void **state)
     close_fixture(fixture);
 }
 
+/* ---- undo ------------------------------------------------------------------------------------ */
+
+/* How many documents of the collection match? */
+static void expect_count(const fixture_t *fixture, const char *query, const char *count)
+{
+    char *command = bson_strdup_printf("{\"count\": \"c\", \"query\": %s}", query);
+    bson_t *reply = gateway_direct_json(fixture->client, command);
+    gateway_expect(reply, "n", count);
+    bson_destroy(reply);
+    bson_free(command);
+}
+
+static void push_to_second(const fixture_t *fixture, int count)
+{
+    for (int i = 0; i < count; i++) {
+        bson_t *reply = gateway_run_json(fixture->client,
+                                         "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 2}, "
+                                         "\"u\": {\"$push\": {\"f\": 1}}, \"upsert\": true}]}");
+        gateway_expect(reply, "n", "1");
+        bson_destroy(reply);
+    }
+}
+
+static void mark_definition(const fixture_t *fixture, const char *update)
+{
+    char *command = bson_strdup_printf(
+        "{\"update\": \"spillway.definitions\", \"updates\": [{\"q\": {}, \"u\": %s}]}", update);
+    bson_t *reply = gateway_direct_json(fixture->client, command);
+    gateway_expect(reply, "nModified", "1");
+    bson_destroy(reply);
+    bson_free(command);
+}
+
+/* While the migration is undone, long arrays stay unmanaged, and pushes succeed. */
+static void an_undo_leaves_arrays_unmanaged(void **state)
+{
+    (void)state;
+    fixture_t *fixture = open_fixture();
+    mark_definition(fixture,
+                    "{\"$set\": {\"entry.undoing\": {\"$numberLong\": \"1700000000000000\"}}}");
+    push_to_second(fixture, ADOPTED);
+    expect_count(fixture, "{\"_id\": 2, \"spill\": {\"$exists\": false}, \"f\": {\"$size\": 8}}",
+                 "1");
+    expect_count(fixture, "{\"spill.f.epoch\": {\"$gt\": 0}}", "1");
+    push(fixture->client, ADOPTED, ADOPTED + 1); /* a managed array gets it as before */
+    expect_numbers(fixture, ADOPTED + 1);
+    mark_definition(fixture, "{\"$unset\": {\"entry.undoing\": 1}}");
+    push_to_second(fixture, 1);
+    expect_count(fixture, "{\"spill.f.epoch\": {\"$gt\": 0}}", "2");
+    close_fixture(fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -232,6 +284,7 @@ int main(void)
         cmocka_unit_test(a_push_with_a_wrong_length_is_made_once),
         cmocka_unit_test(a_numbered_push_is_one_update_with_its_entry),
         cmocka_unit_test(a_numbered_push_that_is_killed_is_made_once),
+        cmocka_unit_test(an_undo_leaves_arrays_unmanaged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
