@@ -202,9 +202,12 @@ has out "migration of ev: process $job on $(hostname) adopts arrays of 'ev', or 
 kill -KILL $job
 wait $job 2>/dev/null
 expect 1 status "$db"
+with_database 'import datetime
+past = datetime.datetime(2020, 1, 1)
+changed = database["spillway.imports"].update_many({"_id": {"$regex": ":adopter$"}}, {"$set": {"entry.ends": past}})
+assert changed.modified_count == 1'
 ends 'adopts arrays' --quiet
-await "the entry of the killed migration is removed" bash -c "'$SPILLWAY' sweep '$db' ev --quiet >out 2>err &&
-    '$SPILLWAY' status '$db' >out 2>err"
+expect 0 status "$db"
 
 # An undo that was killed: no array is adopted until it has ended, or is cancelled.
 with_database 'from bson import Int64
