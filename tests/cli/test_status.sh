@@ -235,7 +235,9 @@ assert database["spillway.imports"].count_documents({}) == 0'
 expect 0 migrate "$db" users.json --execute --quiet
 with_database 'database["spillway.definitions"].delete_one({})'
 "$SPILLWAY" migrate "$db" users.json >out 2>err
-has err "'ev': documents of 'users' have arrays that are managed, but the definition is missing"
+has err "'ev': documents of 'users' have arrays that are managed, but the definition is missing: an undo or a drop"
+expect 4 migrate "$db" users.json --execute --undo --yes
+has err "'ev': documents of 'users' have arrays that are managed, but the definition is missing. Run migrate with"
 expect 0 migrate "$db" users.json --execute --quiet
 expect 0 migrate "$db" users.json --execute --undo --yes --quiet
 
