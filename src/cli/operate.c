@@ -7,6 +7,7 @@
 #include "store/raw_reader.h"
 #include "store/store.h"
 #include "tools/migrate/staged.h"
+#include "tools/migrate/undoing.h"
 #include "util/clock.h"
 #include "util/error.h"
 #include "util/text.h"
@@ -617,6 +618,16 @@ static void report_resumed(const spill_cli_migrate_t *run, bool resumed)
                 "spillway: '%s': the search began where the interrupted run ended; owners before "
                 "that place that have changed since are left to the next run\n",
                 run->definition->name);
+}
+
+spill_code_t spill_cli_migrate_cancel_undo(const spill_cli_migrate_t *run, const char *name,
+                                           spill_error_t *error)
+{
+    bool was;
+    SPILL_TRY(spill_undoing_cancel(run->store, name, &was, error));
+    if (was && !run->invocation->quiet)
+        spill_cli_say("'%s': an undo had begun and not ended; it is cancelled", name);
+    return SPILL_OK;
 }
 
 spill_code_t spill_cli_migrate_pass(spill_cli_migrate_t *run, spill_cli_pass_fn pass,

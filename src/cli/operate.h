@@ -183,6 +183,10 @@ typedef spill_code_t (*spill_cli_pass_fn)(spill_array_t *array,
 spill_code_t spill_cli_migrate_pass(spill_cli_migrate_t *run, spill_cli_pass_fn pass,
                                     const char *step, spill_error_t *error);
 
+/* If the definition's migration is being undone, end the undo, and say so: it migrates again. */
+spill_code_t spill_cli_migrate_cancel_undo(const spill_cli_migrate_t *run, const char *name,
+                                           spill_error_t *error);
+
 /* Copy the original's arrays to definition `name`, and print their number. */
 spill_code_t spill_cli_migrate_catch_up(spill_cli_migrate_t *run, const char *original,
                                         const char *name, spill_error_t *error);

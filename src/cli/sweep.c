@@ -8,6 +8,7 @@
 #include "store/store.h"
 #include "tools/migrate/migrate.h"
 #include "tools/migrate/staged.h"
+#include "tools/migrate/undoing.h"
 #include "util/clock.h"
 #include "util/error.h"
 #include "util/text.h"
@@ -69,11 +70,13 @@ static spill_code_t find_swept(spill_cli_migrate_t *run, spill_definition_t *def
     SPILL_SCOPED(spill_building_release) spill_building_t checkpoint = {0};
     *building = false;
     SPILL_TRY(spill_store_definition(run->store, run->name, target, error));
+    SPILL_TRY(spill_undoing_check(run->store, run->name, error));
     *definition = *target;
     SPILL_TRY(spill_building_load(run->store, run->name, &checkpoint, error));
     *building = checkpoint.stored != NULL;
     if (!*building)
         return SPILL_OK;
+    SPILL_TRY(spill_undoing_check(run->store, checkpoint.original, error));
     SPILL_TRY(spill_catch_up_check(run->store, checkpoint.original, run->name, error));
     return spill_store_definition(run->store, checkpoint.original, definition, error);
 }

@@ -1,6 +1,7 @@
 #include "layout/reshape.h"
 
 #include "bson/value.h"
+#include "layout/adoption.h"
 #include "layout/layout.h"
 #include "layout/unique.h"
 #include "util/error.h"
@@ -9,6 +10,9 @@
 #include <string.h>
 
 /* ---- adoption -------------------------------------------------------------------------------- */
+
+/* The server rewrites the document. Up to this size of the array it needs little time. */
+enum { SMALL_BYTES = 1 << 20 };
 
 /*
  * The number of elements to read at a time: all, or about SPILL_MOVE_BYTES of them, but at least a
@@ -38,11 +42,18 @@ static spill_code_t adopt(const spill_owner_t *owner, const spill_oversized_t *o
     request.limits.bytes_max = oversized->full ? 0 : SPILL_DOCUMENT_BYTES_MAX;
     if (oversized->bytes <= SPILL_MOVE_BYTES)
         request.adopt.shown = INT64_MAX;
+    request.adopt.run_us =
+        spill_adopt_run_us(owner->array->store, oversized->bytes > SMALL_BYTES || oversized->full);
     int tries = 0;
     spill_code_t code = SPILL_UNKNOWN;
     while (code == SPILL_UNKNOWN) {
+        SPILL_TRY(spill_adoption_until(owner, request.adopt.run_us, &request.adopt.until, error));
         request.incarnation = spill_owner_now(owner);
         code = spill_owner_call(owner, &request, head, error);
+        if (code == SPILL_UNKNOWN)
+            spill_adoption_unknown(owner->array);
+        if (code == SPILL_OK && head->outcome != SPILL_DONE && spill_adoption_may_be_late(owner))
+            code = SPILL_UNKNOWN;
         if (code == SPILL_UNKNOWN && spill_owner_again(owner, &tries, error) != SPILL_OK)
             return SPILL_CONFLICT;
     }

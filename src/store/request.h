@@ -90,7 +90,9 @@
  *                            runs                               keep oldest: make it a tombstone
  *                                                               (empty, sealed, closed)
  *   ADOPT         head       absent; an unmanaged array, not    manage the array as it is:
- *                            empty, is in its place. Without    first = 0
+ *                            empty, is in its place; the        first = 0
+ *                            store's clock is before `until`,
+ *                            if that is not 0. Without
  *                            room for bookkeeping: error
  *                            SPILL_TOO_BIG, by the server's
  *                            limit or limits.bytes_max
@@ -464,7 +466,8 @@ typedef struct spill_request {
             const spill_run_t *run; /* ADOPT_SPLIT: the elements that leave the array */
             int64_t slots;          /* ADOPT_SPLIT: how many these are */
             int64_t more_pages;     /* ADOPT_SPLIT: pages that have them, besides the first */
-            int64_t until; /* ADOPT_SPLIT: in microseconds since 1970, by the store's clock */
+            int64_t until;          /* in microseconds since 1970, by the store's clock */
+            int64_t run_us;         /* how long the store may carry it out; 0: not limited */
         } adopt;
 
         struct {

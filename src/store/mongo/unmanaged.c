@@ -13,9 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The time limit of an ADOPT_SPLIT on the server: well below spill_store.margin_us. */
-enum { ADOPT_SPLIT_MS = 60000 };
-
 /* ---- ADOPT, ADOPT_SPLIT ---------------------------------------------------------------------- */
 
 /* Append a new head's bookkeeping; `first`: the number of slots that were cut. */
@@ -116,7 +113,7 @@ static void append_adopt_guard(const spill_mongo_document_t *document, int64_t l
     }
 }
 
-/* The filter. `cuts`: also the run's guard, and that of time, by the server's clock at its start.
+/* The filter, with the guard of time, by the server's clock at its start. `cuts`: also the run's.
  */
 static void make_filter(const spill_mongo_document_t *document, bool cuts, bson_t *filter)
 {
@@ -127,11 +124,11 @@ static void make_filter(const spill_mongo_document_t *document, bool cuts, bson_
     BSON_APPEND_DOCUMENT_BEGIN(filter, "$expr", &expression);
     BSON_APPEND_ARRAY_BEGIN(&expression, "$and", &all);
     append_adopt_guard(document, cuts ? (int64_t)request->adopt.run->count : 0, &all);
-    if (cuts) {
+    if (request->adopt.until > 0)
         BCON_APPEND(&all, "5", "{", "$lt", "[", "$$NOW",
                     BCON_DATE_TIME(request->adopt.until / 1000), "]", "}");
+    if (cuts)
         spill_mongo_append_same_run(document, 6, &all);
-    }
     bson_append_array_end(&expression, &all);
     bson_append_document_end(filter, &expression);
 }
@@ -170,6 +167,12 @@ static void make_pipeline(const spill_mongo_document_t *document, bool cuts, int
     bson_append_document_end(pipeline, &stage);
 }
 
+/* The time limit on the server. */
+static uint32_t max_time_ms(const spill_request_t *request)
+{
+    return (uint32_t)(request->adopt.run_us / 1000);
+}
+
 /* Update, and return the result of a READ in the answer of the update. */
 static spill_code_t modify_and_read(spill_mongo_t *store, const spill_mongo_document_t *document,
                                     const bson_t *filter, const bson_t *pipeline,
@@ -181,8 +184,9 @@ static spill_code_t modify_and_read(spill_mongo_t *store, const spill_mongo_docu
     spill_mongo_document_t shown = *document;
     shown.request = &read;
     spill_mongo_project_read(&shown, false, &fields);
-    SPILL_TRY(spill_mongo_modify(store, document->collection, filter, pipeline, &fields, &after,
-                                 done, error));
+    SPILL_TRY(spill_mongo_modify_within(store, document->collection, filter, pipeline,
+                                        max_time_ms(document->request), &fields, &after, done,
+                                        error));
     if (!*done || spill_mongo_is_unprojected(&after))
         return SPILL_OK;
     SPILL_TRY(
@@ -209,7 +213,7 @@ spill_code_t spill_mongo_adopt(spill_mongo_t *store, const spill_request_t *requ
     make_pipeline(&document, cuts, incarnation, &pipeline);
     if (request->adopt.shown == 0)
         SPILL_TRY(spill_mongo_modify_within(store, document.collection, &filter, &pipeline,
-                                            cuts ? ADOPT_SPLIT_MS : 0, NULL, NULL, &done, error));
+                                            max_time_ms(request), NULL, NULL, &done, error));
     else
         SPILL_TRY(modify_and_read(store, &document, &filter, &pipeline, response, &done, error));
     response->outcome = done ? SPILL_DONE : SPILL_REFUSED_GUARD;
