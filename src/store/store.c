@@ -92,6 +92,16 @@ spill_code_t spill_store_call(spill_store_t *store, const spill_request_t *reque
     return code;
 }
 
+spill_slice_t *spill_store_recall(spill_store_t *store, const spill_recall_t *recall)
+{
+    if (!store->ops->recall || spill_timed_is_set())
+        return NULL;
+    spill_slice_t *slice = store->ops->recall(store, recall);
+    if (slice)
+        add(&store->counts.calls, 1);
+    return slice;
+}
+
 spill_code_t spill_store_call_all(spill_store_t *store, const spill_request_t *requests,
                                   size_t count, spill_response_t *responses, spill_error_t *error)
 {

@@ -6,6 +6,7 @@
  *   state.c             a document in memory: elements, operation ids and limits (content.h), state
  *   sum.c, top.c        what a document shows of its elements (summary.h)
  *   request.c           the steps, as plain structs
+ *   slice.c             the elements that a caller of the library gets
  *   session_entry.c     what a head has of a session, and what it says about an operation
  *   session_document.c  such an entry as a server's head has it
  *   refusal.c           why an append is refused
@@ -61,6 +62,18 @@ typedef struct spill_binding {
     uint32_t collection_id;
 } spill_binding_t;
 
+/*
+ * A read of the newest elements of a head, to which appends go: of the numbers in [lower, upper],
+ * at most `limit`, the newest first. The key is borrowed.
+ */
+typedef struct spill_recall {
+    uint32_t array_id;
+    const uint8_t *key; /* owner key (bson/key.h) */
+    size_t key_bytes;
+    int64_t lower, upper;
+    int64_t limit; /* at least 1 */
+} spill_recall_t;
+
 /* What the catalog has of an array. Documents are owned, or NULL if there is no such entry. */
 typedef struct spill_entries {
     bson_t *definition;
@@ -106,6 +119,13 @@ typedef struct spill_store_ops {
      */
     spill_code_t (*call)(spill_store_t *store, const spill_request_t *request,
                          spill_response_t *response, spill_error_t *error);
+
+    /*
+     * Answer a READ of a head towards older elements from memory, as a slice for the caller. It
+     * shows what `call` would show at this moment. NULL: the memory lacks a part of it. Such a
+     * call costs little beside `call`. NULL in stores without such a memory.
+     */
+    spill_slice_t *(*recall)(spill_store_t *store, const spill_recall_t *recall);
 
     /*
      * Carry out `count` > 0 requests for pages of one owner, each with its own response. All are
@@ -372,6 +392,12 @@ void spill_store_log(spill_store_t *store, spill_log_level_t level, const char *
 /* ops->call, counted: calls, appends and their elements, spills. */
 spill_code_t spill_store_call(spill_store_t *store, const spill_request_t *request,
                               spill_response_t *response, spill_error_t *error);
+
+/*
+ * ops->recall, counted as one call if it answers. NULL: use spill_store_call. Threads with a
+ * deadline always do.
+ */
+spill_slice_t *spill_store_recall(spill_store_t *store, const spill_recall_t *recall);
 
 /* ops->call_all, counted as one call. If it is NULL: one call for each request, up to an error. */
 spill_code_t spill_store_call_all(spill_store_t *store, const spill_request_t *requests,
