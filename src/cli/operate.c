@@ -724,8 +724,8 @@ spill_exit_t spill_cli_migrate_operate(const spill_invocation_t *invocation,
     spill_probe_stop(&run.probe);
     code = spill_cli_operate_end(&run.operate, code, &error);
     spill_cli_skipped_release(&run.skipped);
+    report_done(&run, code); /* the last line is the reason, which the close prints */
     spill_exit_t status = spill_cli_close(NULL, run.store, code, &error);
-    report_done(&run, code);
     if (code == SPILL_CANCELLED)
         return SPILL_EXIT_INTERRUPTED;
     if (status != SPILL_EXIT_DONE)

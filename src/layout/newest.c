@@ -163,7 +163,7 @@ static spill_run_t planned_run(const spill_response_t *head, const plan_t *from,
     return run;
 }
 
-/* The page is another client's copy of this head: add it to the plan, which ends where it ends. */
+/* The page is another client's copy of this head: the plan now ends with this page. */
 static void adopt(const spill_response_t *head, const spill_response_t *page, plan_t *plan)
 {
     plan->slots += spill_state_slots(&page->state);

@@ -266,7 +266,7 @@ static spill_code_t move_elements(const world_t *world, int64_t bytes, mover_t *
     return code;
 }
 
-/* An array that is managed, and whose elements are all in the head. */
+/* A managed array with all its elements in the head. */
 static void open_unspilled(world_t *world)
 {
     spill_error_t error;
