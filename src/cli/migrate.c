@@ -257,6 +257,27 @@ static spill_code_t check_undo(spill_cli_migrate_t *run, spill_error_t *error)
     return SPILL_OK;
 }
 
+/* A dry run on a server says how many documents have no array in the array's field. */
+static spill_code_t report_other_types(const spill_cli_migrate_t *run,
+                                       const spill_definition_t *definition, spill_error_t *error)
+{
+    const migrate_options_t *given = run->invocation->options;
+    int64_t count;
+    char *first;
+    if (given->operate.execute || run->uri[0] == '\0' || run->invocation->quiet)
+        return SPILL_OK;
+    SPILL_TRY(spill_migrate_find_other_types(run->uri, definition, &count, &first, error));
+    if (count > 0)
+        spill_cli_say("%s: %s%s another value than an array in '%s', and %s unchanged; one of "
+                      "them: %s",
+                      run->name, count == SPILL_MIGRATE_OTHER_TYPES_MAX ? "at least " : "",
+                      spill_counted_text(count, "document has", "documents have").text,
+                      definition->array, count == 1 ? "stays" : "stay",
+                      first ? first : "(not UTF-8)");
+    bson_free(first);
+    return SPILL_OK;
+}
+
 /* Check what can be known before anything is changed. */
 static spill_code_t check_one(spill_cli_migrate_t *run, spill_error_t *error)
 {
@@ -272,9 +293,11 @@ static spill_code_t check_one(spill_cli_migrate_t *run, spill_error_t *error)
         SPILL_TRY(
             spill_cli_staged_check(run, given->operate.execute, given->finish, &begins, error));
     /* A finished migration has moved the arrays out of the collection. */
-    return begins ? check_source(run, error)
-                  : spill_migrate_check_source_collection(run->uri[0] != '\0' ? run->uri : NULL,
-                                                          run->entry, error);
+    if (!begins)
+        return spill_migrate_check_source_collection(run->uri[0] != '\0' ? run->uri : NULL,
+                                                     run->entry, error);
+    SPILL_TRY(check_source(run, error));
+    return report_other_types(run, reshaped, error);
 }
 
 /* Migrate one entry. An embedded store knows what it matches only once the definition is saved. */

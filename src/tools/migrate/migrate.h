@@ -164,6 +164,18 @@ spill_code_t spill_migrate_check_names(spill_store_t *store, const char *uri,
                                        const spill_definition_t *definition, char **remark,
                                        spill_error_t *error);
 
+/* spill_migrate_find_other_types counts up to this number. */
+#define SPILL_MIGRATE_OTHER_TYPES_MAX 1000
+
+/*
+ * Count the documents of the definition's collection at `uri` that have another value than an array
+ * in the array's field, such as null. A migration leaves them unchanged. *first: the _id of one, as
+ * JSON; NULL if there is none; free it with bson_free. Cost: one read, which looks at the whole
+ * collection if there are few.
+ */
+spill_code_t spill_migrate_find_other_types(const char *uri, const spill_definition_t *definition,
+                                            int64_t *count, char **first, spill_error_t *error);
+
 /*
  * Report whether arrays are managed and there is no definition: an undo by an earlier version, or a
  * drop, ran beside another program. False on an embedded store, which has no such arrays. Cost: two

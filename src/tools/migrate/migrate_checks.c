@@ -133,6 +133,36 @@ spill_code_t spill_migrate_check_names(spill_store_t *store, const char *uri,
     return uri && !*remark ? check_documents(uri, definition, remark, error) : SPILL_OK;
 }
 
+/* ---- documents without an array -----------------------------------------------------------------
+ */
+
+spill_code_t spill_migrate_find_other_types(const char *uri, const spill_definition_t *definition,
+                                            int64_t *count, char **first, spill_error_t *error)
+{
+    SPILL_SCOPED(close_admin) spill_raw_admin_t *admin = NULL;
+    SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
+    SPILL_SCOPED(spill_raw_admin_batch_release) spill_raw_admin_batch_t batch = {0};
+    bson_t condition, type;
+    *count = 0;
+    *first = NULL;
+    BSON_APPEND_DOCUMENT_BEGIN(&filter, definition->array, &condition);
+    BSON_APPEND_BOOL(&condition, "$exists", true);
+    BSON_APPEND_DOCUMENT_BEGIN(&condition, "$not", &type);
+    BSON_APPEND_UTF8(&type, "$type", "array");
+    bson_append_document_end(&condition, &type);
+    bson_append_document_end(&filter, &condition);
+    spill_raw_admin_read_t what = {.collection = definition->collection,
+                                   .filter = &filter,
+                                   .ids_only = true,
+                                   .limit = SPILL_MIGRATE_OTHER_TYPES_MAX};
+    SPILL_TRY(spill_raw_admin_open(uri, &admin, error));
+    SPILL_TRY(admin->ops->read(admin, &what, &batch, error));
+    *count = (int64_t)batch.count;
+    if (batch.count > 0)
+        *first = bson_as_relaxed_extended_json(batch.documents[0], NULL);
+    return SPILL_OK;
+}
+
 /* ---- names that an undo leaves --------------------------------------------------------------- */
 
 /* Report whether another definition uses this one's page collection. */
