@@ -3,6 +3,7 @@
 
 #include "bson/record.h"
 #include "core/array.h"
+#include "core/building.h"
 #include "definition/schema.h"
 #include "layout/adoption.h"
 #include "store/job.h"
