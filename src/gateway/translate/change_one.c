@@ -354,7 +354,7 @@ static bool may_be_full(const spill_change_t *change)
 {
     const spill_translation_t *translation = change->translation;
     return change->statement->kind == SPILL_STATEMENT_PUSH && !translation->close &&
-           spill_translation_failure_code(translation) != SPILL_SERVER_DUPLICATE_KEY;
+           !spill_translation_is_duplicate(translation);
 }
 
 static bool is_full(const spill_change_t *change, const spill_look_t *look)
@@ -370,7 +370,7 @@ static bool insert(tries_t *tries)
         return false;
     tries->inserted = true;
     return attempt_unmanaged(tries->change, true, true) ||
-           spill_translation_failure_code(tries->change->translation) == SPILL_SERVER_DUPLICATE_KEY;
+           spill_translation_is_duplicate(tries->change->translation);
 }
 
 /*
@@ -414,8 +414,7 @@ static bool change_after(tries_t *tries, const spill_look_t *look, bool failed)
 {
     spill_change_t *change = tries->change;
     spill_translation_t *translation = change->translation;
-    bool duplicate =
-        failed && spill_translation_failure_code(translation) == SPILL_SERVER_DUPLICATE_KEY;
+    bool duplicate = failed && spill_translation_is_duplicate(translation);
     bool full = failed && is_full(change, look);
     if (failed && !duplicate && !full)
         return false;
@@ -489,8 +488,13 @@ bool spill_change_one(spill_change_t *change)
         return false;
     if (is_made(change))
         return true;
-    /* Other statements on F may fail on an empty document, though there is one that is managed. */
-    bool inserts = statement->upsert && by_id && statement->kind == SPILL_STATEMENT_PUSH;
+    /*
+     * Other statements on F may fail on an empty document, though there is one that is managed. A
+     * findAndModify looks first too: its insert beside a managed array is an error of the server,
+     * and servers disagree on its code.
+     */
+    bool inserts = statement->upsert && by_id && statement->kind == SPILL_STATEMENT_PUSH &&
+                   change->prepare == NULL;
     bool sent = inserts ? insert(&tries) : attempt_unmanaged(change, true, false);
     if (!sent && !may_be_full(change))
         return false;
