@@ -48,8 +48,11 @@ static const spill_option_t serve_options[] = {
 
 static const spill_cli_serve_options_t serve_defaults = {
     .gateway = {.listen = "127.0.0.1",
+                .connections_max = SPILL_CLI_NOT_GIVEN,
                 .address_connections_max = 1000,
                 .workers_max = 64,
+                .loops = SPILL_CLI_NOT_GIVEN,
+                .reply_bytes_max = SPILL_CLI_NOT_GIVEN,
                 .memory_bytes = 1 << 30,
                 .header_seconds = 10,
                 .drain_seconds = 30},

@@ -1,6 +1,7 @@
 /* The URI, the pool of clients, and the check of the server's abilities. */
 #include "store/mongo/guarded.h"
 #include "store/raw_reader.h"
+#include "store/upstream.h"
 
 #include "util/error.h"
 #include "util/text.h"
@@ -202,6 +203,11 @@ static spill_code_t check_server(spill_mongo_t *store, spill_error_t *error)
     if (!good)
         code = name_files(mongoc_client_get_uri(client), &cause,
                           spill_mongo_fail(store, NULL, false, &cause, &reply, error), error);
+    else if (bson_iter_init_find(&iter, &reply, SPILL_UPSTREAM_GATEWAY_FIELD))
+        code =
+            spill_fail(error, SPILL_INVALID,
+                       "%s: this is a Spillway gateway: give the address of the server behind it",
+                       store->place);
     else if (!bson_iter_init_find(&iter, &reply, "maxWireVersion") ||
              spill_iter_int64(&iter) < WIRE_VERSION_MIN)
         code = spill_fail(error, SPILL_FORMAT,
