@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { ADDRESS_BYTES = 512, PROBE_MS = 2000 };
+enum { PROBE_MS = 2000 };
 
 /* Send hello to the first host, directly and without checks of certificates. False: no answer. */
 static bool ask_host(const mongoc_uri_t *uri, bool tls, bson_t *hello)
