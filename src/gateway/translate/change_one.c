@@ -70,18 +70,30 @@ void spill_change_release(spill_change_t *change)
     bson_destroy(&change->owner);
 }
 
+/* Other operators than $push: name the commands that remove and edit elements. */
+static bool refuse_edit(spill_translation_t *translation, const spill_statement_t *statement)
+{
+    char *reason = bson_strdup_printf(
+        "the array has pages: append with $push, and change other fields; `spillway remove STORE "
+        "%s OWNER` and `spillway edit STORE %s OWNER` change elements "
+        "(docs/reference/gateway.md#remove-or-edit-an-element)",
+        translation->at->definition->name, translation->at->definition->name);
+    spill_translation_refuse(translation, statement->field, statement->operation, reason);
+    bson_free(reason);
+    return false;
+}
+
 bool spill_change_refuse(spill_translation_t *translation, const spill_statement_t *statement)
 {
-    static const char reason[] =
-        "append with $push, and change other fields; other operators work on arrays that have no "
-        "pages";
     if (statement->kind == SPILL_STATEMENT_ARRAY && statement->touches_other_field)
         return spill_translation_refuse(translation, statement->field, statement->operation,
                                         "Spillway maintains the definition's fields other than "
                                         "the array: leave them out of the update");
     if (statement->kind == SPILL_STATEMENT_ARRAY)
-        return spill_translation_refuse(translation, statement->field, statement->operation,
-                                        statement->reason != NULL ? statement->reason : reason);
+        return statement->reason != NULL
+                   ? spill_translation_refuse(translation, statement->field, statement->operation,
+                                              statement->reason)
+                   : refuse_edit(translation, statement);
     return spill_translation_refuse(translation, translation->array, "a filter",
                                     "the server does not search the pages: give the _id alone, or "
                                     "conditions on other fields");
