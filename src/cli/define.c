@@ -320,7 +320,7 @@ const spill_command_t spill_command_define = {
         "with a summary in the head; --array names the summary), "
         "reviews-subset (the same, with the 3 best rated in the summary), "
         "reviews-bucket (product reviews by month, with statistics of their ratings), "
-        "gateway (for `spillway serve': the newest 1000 in the head, and no fields besides the "
+        "gateway (for `spillway serve`: the newest 1000 in the head, and no fields besides the "
         "application's; its pages are in COLLECTION.ARRAY.pages).\n"
         "\n"
         "--array, --count-field, --overflow-field and --pages-field may be paths into "

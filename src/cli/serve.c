@@ -41,7 +41,7 @@ static const spill_option_t serve_options[] = {
     {"header-timeout", "SECONDS", OPTION(SPILL_OPTION_NUMBER, gateway.header_seconds),
      "Close a client that pauses this long within a message (10)"},
     {"drain", "SECONDS", OPTION(SPILL_OPTION_NUMBER, gateway.drain_seconds),
-     "After SIGTERM, give commands this time to end (30)"},
+     "After SIGTERM, the time for commands to end (30)"},
     {"slow-ms", "N", OPTION(SPILL_OPTION_NUMBER, gateway.slow_ms),
      "Log commands that take N milliseconds or longer: name, namespace, class, time (0: none)"},
     {0}};
