@@ -2,14 +2,15 @@
  * `spillway migrate` on a server: its speed, and its effect on another client's latency.
  *
  *   bench_migrate [--quick] [--only speed|staged|latency] [--owners N] [--length N] [--threads N]
- *                 mongodb://HOST/
+ *                 [--home DIR/spillway-test-server] mongodb://HOST/
  *
  * speed     Each round inserts documents of 10 000 (or N) elements of 200 bytes with libmongoc's
  *           bulk inserts, and then migrates the same documents. Both sides have the same bytes. The
  *           ratio of their times is the cost of a migration relative to writing the data once.
  *           Then the migration is undone; that is compared with the migration.
  * staged    Each round migrates such documents to layout reference, then subset, in two stages. The
- *           second stage is compared with a bulk insert of the documents of the elements.
+ *           second stage is compared with a bulk insert of the documents of the elements. With
+ *           --home also by the processor time for an element: of this program, and of the server.
  * latency   A client without Spillway updates small documents in the same database at a fixed rate,
  *           in a separate process: alone, during a migration, and during one with --max-latency. A
  *           request's time starts when it is due, so that a request that waits behind a slow one
@@ -17,6 +18,7 @@
  */
 #include "measure.h"
 #include "on_server.h"
+#include "server_processor.h"
 
 #include "core/array.h"
 #include "store/store.h"
@@ -41,6 +43,7 @@ enum { LENGTH = 10000, SAMPLES_MAX = 200000, CLIENT_RATE = 50, CLIENT_OWNERS = 5
 typedef struct bench {
     measure_report_t report;
     const char *server;
+    const char *home; /* of the server; NULL: its processor time is not measured */
     on_server_t on;
     bool quick;
     int owners;
@@ -187,6 +190,48 @@ static void bench_speed(bench_t *bench)
 
 /* ---- staged ---------------------------------------------------------------------------------- */
 
+/* What some work has taken, in seconds: the time, and the processor time of those involved. */
+typedef struct cost {
+    double elapsed, client, proxy, database;
+} cost_t;
+
+/* The moment. */
+static cost_t cost_now(const bench_t *bench)
+{
+    struct timespec spent;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
+    return (cost_t){.elapsed = measure_now(),
+                    .client = (double)spent.tv_sec + (double)spent.tv_nsec / 1e9,
+                    .proxy = server_processor(bench->home, "ferretdb"),
+                    .database = server_processor(bench->home, "postgresql")};
+}
+
+/* The cost since that moment. */
+static cost_t cost_since(const bench_t *bench, const cost_t *began)
+{
+    cost_t now = cost_now(bench);
+    return (cost_t){now.elapsed - began->elapsed, now.client - began->client,
+                    now.proxy - began->proxy, now.database - began->database};
+}
+
+static void add_cost(cost_t *sum, const cost_t *cost)
+{
+    sum->elapsed += cost->elapsed;
+    sum->client += cost->client;
+    sum->proxy += cost->proxy;
+    sum->database += cost->database;
+}
+
+/* Print the processor time for an element, in microseconds. */
+static void print_cost(const bench_t *bench, const char *name, const cost_t *cost, double elements)
+{
+    double all = cost->client + cost->proxy + cost->database;
+    if (bench->home)
+        printf("  %-12s %6.1f us: program %.1f, FerretDB %.1f, PostgreSQL %.1f\n", name,
+               all * 1e6 / elements, cost->client * 1e6 / elements, cost->proxy * 1e6 / elements,
+               cost->database * 1e6 / elements);
+}
+
 /* The original arrays in `staged`, and a definition with a document for each element. */
 static spill_planned_t plan_staged(const char *preset)
 {
@@ -202,8 +247,8 @@ static spill_planned_t plan_staged(const char *preset)
     return planned;
 }
 
-/* Seconds that a bulk insert of all documents of the collection takes. */
-static double insert_again(bench_t *bench, const char *collection, int64_t count)
+/* What a bulk insert of all documents of the collection takes. */
+static cost_t insert_again(bench_t *bench, const char *collection, int64_t count)
 {
     mongoc_collection_t *from =
         mongoc_client_get_collection(bench->on.client, bench->on.database, collection);
@@ -218,16 +263,18 @@ static double insert_again(bench_t *bench, const char *collection, int64_t count
     mongoc_collection_destroy(from);
     if (found != count)
         measure_stop("%lld of %lld documents were copied", (long long)found, (long long)count);
-    double seconds = on_server_insert(&bench->on, "again", documents, (size_t)count);
+    cost_t began = cost_now(bench);
+    on_server_insert(&bench->on, "again", documents, (size_t)count);
+    cost_t cost = cost_since(bench, &began);
     on_server_drop(&bench->on, "again");
     for (int64_t i = 0; i < count; i++)
         bson_destroy(documents[i]);
     bson_free(documents);
-    return seconds;
+    return cost;
 }
 
-/* Migrate in two stages, and return the seconds of the second one. */
-static double stage(bench_t *bench, const spill_planned_t *planned, int64_t *calls)
+/* Migrate in two stages, and return the cost of the second one. */
+static cost_t stage(bench_t *bench, const spill_planned_t *planned, int64_t *calls)
 {
     spill_staged_t staged = {.store = bench->store, .uri = bench->on.uri, .planned = planned};
     spill_migrate_options_t options = {.threads = bench->threads};
@@ -240,17 +287,17 @@ static double stage(bench_t *bench, const spill_planned_t *planned, int64_t *cal
     measure_check(spill_array_open(bench->store, planned->original.name, &array, &error), &error);
     measure_check(spill_migrate(array, &options, &reshaped, &error), &error);
     spill_store_counters(bench->store, &before);
-    double began = measure_now();
+    cost_t began = cost_now(bench);
     measure_check(spill_catch_up(bench->store, planned->original.name, planned->definition.name,
                                  &options, &result, &error),
                   &error);
-    double seconds = measure_now() - began;
+    cost_t cost = cost_since(bench, &began);
     spill_store_counters(bench->store, &after);
     *calls = after.calls - before.calls;
     if (result.failed > 0 || result.copied.elements != (int64_t)bench->owners * bench->length)
         measure_stop("%lld elements were copied", (long long)result.copied.elements);
     spill_array_close(array);
-    return seconds;
+    return cost;
 }
 
 static void end_stage(bench_t *bench, const spill_planned_t *planned)
@@ -269,16 +316,19 @@ static void bench_staged(bench_t *bench, const char *name, const char *preset)
     int rounds = bench->quick ? QUICK_ROUNDS : ROUNDS;
     double ratios[ROUNDS], ours[ROUNDS];
     int64_t calls = 0, elements = (int64_t)bench->owners * bench->length;
+    cost_t all_ours = {0}, all_theirs = {0};
     spill_planned_t planned = plan_staged(preset);
     for (int i = -1; i < rounds; i++) { /* round -1 warms up */
         insert_in_bulk(bench, "staged", 0);
-        double mine = stage(bench, &planned, &calls);
-        double theirs = insert_again(bench, "stagedElements", elements);
+        cost_t mine = stage(bench, &planned, &calls);
+        cost_t theirs = insert_again(bench, "stagedElements", elements);
         end_stage(bench, &planned);
         if (i < 0)
             continue;
-        ours[i] = mine;
-        ratios[i] = theirs / mine;
+        ours[i] = mine.elapsed;
+        ratios[i] = theirs.elapsed / mine.elapsed;
+        add_cost(&all_ours, &mine);
+        add_cost(&all_theirs, &theirs);
     }
     double ratio = measure_median(ratios, (size_t)rounds);
     bool kept = ratio >= 0.3;
@@ -286,6 +336,8 @@ static void bench_staged(bench_t *bench, const char *name, const char *preset)
            (double)elements / measure_median(ours, (size_t)rounds), (double)calls / bench->owners);
     printf("of a bulk insert %8.2f (%.2f to %.2f), bar 0.30: %s\n", ratio, ratios[0],
            ratios[rounds - 1], kept ? "kept" : "MISSED");
+    print_cost(bench, "stage 2", &all_ours, (double)(elements * rounds));
+    print_cost(bench, "bulk insert", &all_theirs, (double)(elements * rounds));
     bench->report.failed = bench->report.failed || !kept;
 }
 
@@ -473,6 +525,8 @@ int main(int argc, char **argv)
             bench.owners = (int)strtol(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--length") == 0 && i + 1 < argc)
             bench.length = (int)strtol(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--home") == 0 && i + 1 < argc)
+            bench.home = argv[++i];
         else if (strcmp(argv[i], "--threads") == 0 && i + 1 < argc)
             bench.threads = (int)strtol(argv[++i], NULL, 10);
         else if (strncmp(argv[i], "mongodb", strlen("mongodb")) == 0)
@@ -480,7 +534,7 @@ int main(int argc, char **argv)
         else
             measure_stop(
                 "usage: bench_migrate [--quick] [--only speed|staged|latency] [--owners N] "
-                "[--length N] [--threads N] mongodb://HOST/");
+                "[--length N] [--threads N] [--home DIR/spillway-test-server] mongodb://HOST/");
     }
     if (bench.length < 100)
         measure_stop("an array of %d elements is too short", bench.length);

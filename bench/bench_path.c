@@ -11,19 +11,18 @@
  * figures.
  */
 #include "measure.h"
+#include "server_processor.h"
 
 #include "store/store.h"
 
 #include <spillway/spillway.h>
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { THRESHOLD = 5, PAGE_CAPACITY = 20, HEAD_THRESHOLD = 50, HEAD_CAPACITY = 200, PAGE = 20 };
-enum { PROCESSES_MAX = 64, SIDES = 2 };
+enum { SIDES = 2 };
 
 #define BAR 1.05
 
@@ -42,89 +41,6 @@ typedef struct bench {
     const char *home; /* of the server; NULL: its processor time is not measured */
     bool missed;
 } bench_t;
-
-/* ---- the server's processor time ------------------------------------------------------------- */
-
-typedef struct process {
-    int id, parent;
-    double seconds;
-} process_t;
-
-/* Read a process. False: it has ended. Its own threads and its ended children count. */
-static bool read_process(int id, process_t *process)
-{
-    char path[64], text[1024];
-    long long ticks[4];
-    snprintf(path, sizeof path, "/proc/%d/stat", id);
-    FILE *file = fopen(path, "r");
-    if (!file)
-        return false;
-    size_t size = fread(text, 1, sizeof text - 1, file);
-    fclose(file);
-    text[size] = '\0';
-    const char *rest = strrchr(text, ')');
-    if (!rest || sscanf(rest + 2, "%*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lld %lld %lld %lld",
-                        &process->parent, &ticks[0], &ticks[1], &ticks[2], &ticks[3]) != 5)
-        return false;
-    process->id = id;
-    process->seconds =
-        (double)(ticks[0] + ticks[1] + ticks[2] + ticks[3]) / (double)sysconf(_SC_CLK_TCK);
-    return true;
-}
-
-/* Is it one of the server's processes, or below one of them? */
-static bool is_of_server(const process_t *process, const int *roots, int count)
-{
-    process_t at = *process;
-    for (int depth = 0; depth < 8 && at.id > 1; depth++) {
-        for (int i = 0; i < count; i++)
-            if (at.id == roots[i])
-                return true;
-        if (!read_process(at.parent, &at))
-            return false;
-    }
-    return false;
-}
-
-static int read_roots(const char *home, int roots[PROCESSES_MAX])
-{
-    int count = 0;
-    DIR *entries = opendir(home);
-    if (!entries)
-        measure_stop("%s: cannot be read", home);
-    for (const struct dirent *entry; (entry = readdir(entries)) != NULL;) {
-        char path[512];
-        const char *dot = strrchr(entry->d_name, '.');
-        if (!dot || strcmp(dot, ".pid") != 0 || count == PROCESSES_MAX)
-            continue;
-        snprintf(path, sizeof path, "%s/%s", home, entry->d_name);
-        FILE *file = fopen(path, "r");
-        count += file && fscanf(file, "%d", &roots[count]) == 1;
-        if (file)
-            fclose(file);
-    }
-    closedir(entries);
-    return count;
-}
-
-static double server_processor(const bench_t *bench)
-{
-    int roots[PROCESSES_MAX];
-    double sum = 0;
-    if (!bench->home)
-        return 0;
-    int count = read_roots(bench->home, roots);
-    DIR *entries = opendir("/proc");
-    for (const struct dirent *entry; entries && (entry = readdir(entries)) != NULL;) {
-        process_t process;
-        int id = atoi(entry->d_name);
-        if (id > 0 && read_process(id, &process) && is_of_server(&process, roots, count))
-            sum += process.seconds;
-    }
-    if (entries)
-        closedir(entries);
-    return sum;
-}
 
 /* ---- the sides ------------------------------------------------------------------------------- */
 
@@ -228,10 +144,10 @@ static void run_side(const bench_t *bench, const work_t *work, side_t *side, int
     spill_value_t owner = spill_value_from_utf8(&storage, "ada");
     spill_counts_t *counts = &bench->store->counts;
     long long calls = counts->calls, written = counts->bytes_written, read = counts->bytes_read;
-    double processor = server_processor(bench), began = measure_now();
+    double processor = server_processor(bench->home, NULL), began = measure_now();
     work->run(side, &owner, work->count);
     side->seconds[round] = measure_now() - began;
-    side->processor += server_processor(bench) - processor;
+    side->processor += server_processor(bench->home, NULL) - processor;
     side->calls += counts->calls - calls;
     side->written += counts->bytes_written - written;
     side->read += counts->bytes_read - read;

@@ -48,6 +48,7 @@ typedef struct spill_array spill_array_t;
  *         SPILL_FORMAT (a newer Spillway saved it), SPILL_IO, SPILL_TIMED_OUT
  * \cost one store operation; on a server, one command
  * \threads any number at once
+ * \sample{open_array}
  */
 SPILL_API spill_code_t spill_array_open(spill_store_t *store, const char *name,
                                         spill_array_t **array, spill_error_t *error);
@@ -84,29 +85,35 @@ SPILL_API const spill_definition_t *spill_array_get_definition(const spill_array
 
 /** How to append. Initialize it with spill_append_options_init(). */
 typedef struct spill_append_options {
-    int version;          /**< SPILL_APPEND_OPTIONS_VERSION; 1: without the fields after `fill` */
-    const spill_op_t *op; /**< NULL: none; a lost answer is then SPILL_UNKNOWN for good */
+    int version; /**< SPILL_APPEND_OPTIONS_VERSION; 1: without the fields after `fill` */
+    /**
+     * The operation, with which a repeated append is exact. NULL (default): none. After
+     * SPILL_UNKNOWN only a read can then show whether the elements were appended.
+     */
+    const spill_op_t *op;
     /**
      * Updates of the head's other fields ($set, $unset, $inc, $min, $max; on a server any
-     * operator), or NULL. With keep newest they are one atomic step with the append. With keep
-     * oldest and pages they are a second step. If its answer is lost, the result is SPILL_UNKNOWN
-     * and counts the elements. A repeated append does not make the update again.
+     * operator), or NULL (the default). With keep newest they are one atomic step with the append.
+     * With keep oldest and pages they are a second step. If its answer is lost, the result is
+     * SPILL_UNKNOWN and counts the elements. A repeated append does not make the update again.
      */
     const bson_t *update;
     /**
      * Fill documents to their bounds: if a document has room for the first elements of a batch
-     * only, split the batch there, even if it fits a page. Keep newest always fills documents.
+     * only, split the batch there, even if it fits a page. Default: false. Keep newest always fills
+     * documents.
      */
     bool fill;
     /**
-     * Layout outlier with keep newest, instead of `op`; or NULL. The errors' reasons are
+     * An operation of a session, instead of `op`, for layout outlier with keep newest. NULL
+     * (default): none. The errors' reasons are
      * SPILL_REASON_TOO_OLD and SPILL_REASON_SESSIONS; both leave the array unchanged. A repeated
      * append has result->first = -1, because an entry has no sequence numbers.
      */
     const spill_session_op_t *session;
     /**
-     * Layout outlier with keep newest: a filter on the head's other fields, or NULL. The head is
-     * not created, and must match at the moment of the append; otherwise the result is
+     * Layout outlier with keep newest: a filter on the head's other fields. NULL (default): none.
+     * The head is not created, and must match at the moment of the append; otherwise the result is
      * SPILL_NOT_FOUND with SPILL_REASON_NO_MATCH. {}: the head must exist. A batch that is split
      * matches for its first part. An embedded store has the operators of spill_array_remove_where;
      * a server has its own. `match` cannot name the array.
@@ -206,6 +213,7 @@ typedef struct spill_append_result {
  *       addition a look-up for each element in an index; on a server a read of the head, and a
  *       look-up if there are pages.
  * \threads any number at once; appends of several threads to one owner are sent together
+ * \sample{append}
  */
 SPILL_API spill_code_t spill_array_append(spill_array_t *array, const spill_value_t *owner,
                                           const spill_value_t *elements, size_t count,
@@ -227,6 +235,7 @@ SPILL_API spill_code_t spill_array_append(spill_array_t *array, const spill_valu
  *         SPILL_TIMED_OUT
  * \cost one store operation; up to three with keep oldest
  * \threads any number at once
+ * \sample{op_base}
  */
 SPILL_API spill_code_t spill_array_op_base(spill_array_t *array, const spill_value_t *owner,
                                            int64_t *base, spill_error_t *error);
@@ -256,8 +265,8 @@ SPILL_API spill_code_t spill_array_update(spill_array_t *array, const spill_valu
 /** How to update. Initialize it with spill_update_options_init(). */
 typedef struct spill_update_options {
     int version;                       /**< SPILL_UPDATE_OPTIONS_VERSION */
-    const spill_session_op_t *session; /**< as in spill_append_options; or NULL */
-    const bson_t *match;               /**< as in spill_append_options; or NULL */
+    const spill_session_op_t *session; /**< as spill_append_options_t::session */
+    const bson_t *match;               /**< as spill_append_options_t::match */
 } spill_update_options_t;
 
 /**
@@ -338,7 +347,7 @@ typedef struct spill_read_options {
     int64_t limit;       /**< most elements; default 20 */
     int64_t before;      /**< only sequence numbers below; INT64_MAX (default): no bound */
     int64_t after;       /**< only sequence numbers above; -1 (default): no bound */
-    int64_t skip;        /**< elements passed over first, counted from the end read from */
+    int64_t skip;        /**< elements to pass over before the first that is read; default 0 */
 } spill_read_options_t;
 
 /**
@@ -364,7 +373,7 @@ typedef struct spill_slice {
     size_t count;              /**< their number */
     bool more;                 /**< elements may remain beyond this slice; false is certain */
     int64_t next; /**< the cursor for them: `before` when newest first, `after` when oldest first */
-    void *memory; /**< private */
+    void *memory; /**< private: do not read or change it */
 } spill_slice_t;
 
 /**
@@ -384,6 +393,7 @@ typedef struct spill_slice {
  *       with keep newest the head's state once more. `skip` is free if nothing was removed from
  *       pages; after removals it costs one small read for each page that is skipped.
  * \threads any number at once
+ * \sample{read}
  */
 SPILL_API spill_code_t spill_array_read(spill_array_t *array, const spill_value_t *owner,
                                         const spill_read_options_t *options, spill_slice_t **slice,
@@ -453,15 +463,15 @@ SPILL_API spill_code_t spill_array_top(spill_array_t *array, const spill_value_t
 
 /** What spill_array_count() has counted. */
 typedef struct spill_count {
-    bool exists;   /**< has the owner a head? */
+    bool exists;   /**< true if the owner has a head document */
     int64_t count; /**< elements, exact at one moment during the call */
     int64_t head;  /**< elements in the head document */
     int64_t pages; /**< page documents */
     int64_t next;  /**< the sequence number that the next element will get */
     /** Layouts reference and subset: number of elements with a number at value_field. */
     int64_t values;
-    double sum;          /**< of these numbers */
-    double average;      /**< 0 without values */
+    double sum;          /**< the sum of these numbers */
+    double average;      /**< their average; 0 if `values` is 0 */
     int version;         /**< SPILL_COUNT_VERSION of the library */
     int64_t reserved[4]; /**< 0: for fields of later versions */
 } spill_count_t;
@@ -479,6 +489,7 @@ typedef struct spill_count {
  *         (SPILL_REASON_UNMANAGED), SPILL_IO, SPILL_TIMED_OUT
  * \cost one document with keep newest; three reads with keep oldest once there are pages
  * \threads any number at once
+ * \sample{deadline}
  */
 SPILL_API spill_code_t spill_array_count(spill_array_t *array, const spill_value_t *owner,
                                          spill_count_t *count, spill_error_t *error);
@@ -501,6 +512,7 @@ SPILL_API spill_code_t spill_array_count(spill_array_t *array, const spill_value
  *         SPILL_READ_ONLY
  * \cost two store operations in the head, four in a page; referenced elements: six
  * \threads any number at once
+ * \sample{edit}
  */
 SPILL_API spill_code_t spill_array_edit(spill_array_t *array, const spill_value_t *owner,
                                         int64_t seq, const spill_value_t *element,
@@ -545,6 +557,7 @@ SPILL_API spill_code_t spill_array_remove(spill_array_t *array, const spill_valu
  * \cost one store operation if the head has the element (with keep newest: and there are no
  *       pages), else two. An index finds it, so the array's length does not matter.
  * \threads any number at once
+ * \sample{find_id}
  */
 SPILL_API spill_code_t spill_array_find_id(spill_array_t *array, const spill_value_t *owner,
                                            const spill_value_t *id, int64_t *seq,
@@ -656,6 +669,7 @@ SPILL_API spill_code_t spill_array_trim(spill_array_t *array, const spill_value_
  * \cost as spill_array_trim(). If elements were removed before, one more read for each page that
  *       is removed.
  * \threads any number at once
+ * \sample{trim}
  */
 SPILL_API spill_code_t spill_array_trim_keep(spill_array_t *array, const spill_value_t *owner,
                                              int64_t keep, int64_t *below, spill_error_t *error);
@@ -747,6 +761,7 @@ SPILL_API spill_code_t spill_array_owners(spill_array_t *array, spill_owner_fn v
  * \cost reads every document once; holds a bounded run in memory: 1000 elements or one document
  * \threads any number at once; `visit` is called on this thread, and may call functions of the
  *          array
+ * \sample{export}
  */
 SPILL_API spill_code_t spill_array_export(spill_array_t *array, const spill_value_t *owner,
                                           spill_element_fn visit, void *context,

@@ -199,9 +199,9 @@ SPILL_API spill_code_t spill_bucket_op_bases(spill_array_t *array, const spill_v
 
 /** A number as it was found or summed up. */
 typedef struct spill_amount {
-    bool real;     /**< a double; else an integer */
+    bool real;     /**< true: a double, in `value`; false: an integer, in `whole` */
     int64_t whole; /**< the integer */
-    double value;  /**< either as a double */
+    double value;  /**< the number as a double, also if it is an integer */
 } spill_amount_t;
 
 /** The version of spill_statistics_t. */
@@ -211,18 +211,18 @@ typedef struct spill_amount {
 typedef struct spill_statistics {
     int64_t count;       /**< elements */
     int64_t values;      /**< elements with a value */
-    spill_amount_t sum;  /**< 0 without values */
-    spill_amount_t min;  /**< the least value */
-    spill_amount_t max;  /**< the greatest value */
-    double average;      /**< 0 without values */
+    spill_amount_t sum;  /**< the sum of the values; 0 if `values` is 0 */
+    spill_amount_t min;  /**< the least value; 0 if `values` is 0 */
+    spill_amount_t max;  /**< the greatest value; 0 if `values` is 0 */
+    double average;      /**< the average of the values; 0 if `values` is 0 */
     int version;         /**< SPILL_STATISTICS_VERSION of the library */
     int64_t reserved[4]; /**< 0: for fields of later versions */
 } spill_statistics_t;
 
 /** A window that spill_bucket_windows() visits. */
 typedef struct spill_bucket_window {
-    const char *window;            /**< borrowed for the length of the call */
-    int64_t parts;                 /**< documents; 1 more than the pages of array.h */
+    const char *window;            /**< its text, borrowed until the callback returns */
+    int64_t parts;                 /**< number of its documents, which are its parts */
     spill_statistics_t statistics; /**< of its elements */
 } spill_bucket_window_t;
 
@@ -283,16 +283,23 @@ SPILL_API spill_code_t spill_bucket_statistics(spill_array_t *array, const spill
 /** What to read. Initialize it with spill_bucket_read_options_init(). */
 typedef struct spill_bucket_read_options {
     int version;         /**< SPILL_BUCKET_READ_OPTIONS_VERSION */
-    spill_order_t order; /**< of windows, and of numbers within each; default: newest first */
+    spill_order_t order; /**< of windows, and of elements in each; default: newest first */
     int64_t limit;       /**< most elements; default 20 */
-    const char *from;    /**< only windows from here on, or NULL */
-    const char *to;      /**< ... up to here, included, or NULL */
-    /** Only elements of times in [from_ms, to_ms), since 1970; not for windows of a field. */
-    int64_t from_ms; /**< INT64_MIN (default): no bound */
-    int64_t to_ms;   /**< INT64_MAX (default): no bound */
-    /** Continue after this element, in the order of the read: a slice's cursor. NULL: begin. */
+    const char *from;    /**< text of the first window, included; NULL (default): no bound */
+    const char *to;      /**< text of the last window, included; NULL (default): no bound */
+    /**
+     * Only elements of this time or later: milliseconds since 1970. INT64_MIN (default): no bound.
+     * Not for windows of a field.
+     */
+    int64_t from_ms;
+    /** Only elements before this time, as from_ms. INT64_MAX (default): no bound. */
+    int64_t to_ms;
+    /**
+     * Continue behind an element: the cursor_window of the slice before. NULL (default): begin at
+     * the first element.
+     */
     const char *cursor_window;
-    int64_t cursor_seq; /**< the sequence number of that element in its window */
+    int64_t cursor_seq; /**< the cursor_seq of that slice; ignored if cursor_window is NULL */
 } spill_bucket_read_options_t;
 
 /**
@@ -308,7 +315,7 @@ SPILL_API void spill_bucket_read_options_init(spill_bucket_read_options_t *optio
 
 /** An element that was read. */
 typedef struct spill_bucket_element {
-    const char *window;  /**< borrows from the slice, as the value does */
+    const char *window;  /**< the text of its window; borrows from the slice */
     int64_t seq;         /**< its sequence number in the window */
     spill_value_t value; /**< borrows from the slice */
 } spill_bucket_element_t;
@@ -318,9 +325,9 @@ typedef struct spill_bucket_slice {
     spill_bucket_element_t *elements; /**< in the order of the read */
     size_t count;                     /**< their number */
     bool more; /**< elements may remain beyond this slice; false is certain */
-    char cursor_window[SPILL_WINDOW_SIZE]; /**< the cursor for them: the last element's address */
-    int64_t cursor_seq;                    /**< ... and its sequence number */
-    void *memory;                          /**< private */
+    char cursor_window[SPILL_WINDOW_SIZE]; /**< the window of the last element, to continue there */
+    int64_t cursor_seq;                    /**< its sequence number in that window */
+    void *memory;                          /**< private: do not read or change it */
 } spill_bucket_slice_t;
 
 /**

@@ -53,7 +53,7 @@ SPILL_BEGIN_DECLS
 
 /** The deadline that a thread had before, to be restored. */
 typedef struct spill_deadline {
-    int64_t at_us; /**< private; 0: none */
+    int64_t at_us; /**< private: do not read or change it */
 } spill_deadline_t;
 
 /**
@@ -67,6 +67,7 @@ typedef struct spill_deadline {
  * \cost reads a clock. Under a deadline each store operation is handed to another thread, which
  *       costs some 25 microseconds, and appends of several threads to one owner are not joined.
  * \threads any; a deadline applies to the calling thread only
+ * \sample{deadline}
  */
 SPILL_API spill_deadline_t spill_deadline_begin(int64_t timeout_ms);
 

@@ -122,7 +122,7 @@ typedef struct spill_definition {
      *              each append).
      */
     int64_t keep_elements;
-    int64_t keep_seconds; /**< needs time_field */
+    int64_t keep_seconds; /**< seconds; needs time_field */
     /**
      * Layouts reference and subset: an element is a document `{_id, page_owner, ...the element's
      * fields}` in page_collection. The head's field `array` is a document with the statistics that
@@ -175,7 +175,7 @@ typedef struct spill_definition {
      * edit cannot change it.
      */
     bool unique;
-    spill_bounds_t largest; /**< the highest value that each bound has had, for verify */
+    spill_bounds_t largest; /**< set by the store: the highest value that each bound has had */
     int64_t reserved[8];    /**< 0: for fields of later versions */
 } spill_definition_t;
 

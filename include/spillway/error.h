@@ -18,6 +18,7 @@
  * fills the caller's #spill_error_t, which may be NULL. Nothing keeps a "last error".
  *
  *     spill_error_t error;
+ *     spill_count_t count;
  *     if (spill_array_count(array, &owner, &count, &error) != SPILL_OK)
  *         fprintf(stderr, "%s: %s\n", spill_code_name(error.code), error.message);
  *

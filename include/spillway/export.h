@@ -5,6 +5,11 @@
 #ifndef SPILLWAY_EXPORT_H
 #define SPILLWAY_EXPORT_H
 
+/**
+ * \addtogroup spillway_version
+ * \{
+ */
+
 #if defined(__GNUC__)
 /** A function that the shared library exports. */
 #define SPILL_API __attribute__((visibility("default")))
@@ -21,5 +26,7 @@
 /** Ends them. */
 #define SPILL_END_DECLS
 #endif
+
+/** \} */
 
 #endif

@@ -19,10 +19,10 @@
 #define SPILL_OP_ID_MAX 64
 
 /**
- * An operation: an id of the caller's choosing and a base, any value of spill_array_op_base seen
- * for this owner before the first try. Keep both for a retry. A retry is exact until op_window
- * further appends with operation ids to that owner; after that it answers SPILL_UNKNOWN, and is
- * never applied a second time.
+ * An operation makes the retry of an append exact. It has an id that the caller chooses, and a base
+ * that the caller reads with spill_array_op_base() before the first try. Keep both for a retry. A
+ * retry is exact until op_window further appends with operation ids to that owner. After that it
+ * returns SPILL_UNKNOWN, and is never applied a second time.
  *
  * To append exactly once across a restart of the program, store id and base durably before the
  * first try. A restarted program that keeps the id and reads a new base may append a second time.
@@ -41,8 +41,8 @@
  */
 typedef struct spill_op {
     const void *id;  /**< the id's bytes; borrowed during the call */
-    size_t id_bytes; /**< 1..SPILL_OP_ID_MAX */
-    int64_t base;    /**< 0..SPILL_OP_BASE_MAX */
+    size_t id_bytes; /**< the number of these bytes, 1 to SPILL_OP_ID_MAX */
+    int64_t base;    /**< what spill_array_op_base() returned, 0 to SPILL_OP_BASE_MAX */
 } spill_op_t;
 
 /** The highest base. */
@@ -68,10 +68,10 @@ typedef struct spill_op {
 typedef struct spill_session_op {
     uint8_t session[16]; /**< the session's id */
     uint8_t user[8]; /**< a digest of the user's name: sessions of different users are different */
-    int64_t txn;     /**< 0 or more */
-    int32_t number;  /**< 0 or more */
-    int64_t horizon_us;  /**< 0: SPILL_SESSION_HORIZON_US */
-    int32_t entries_max; /**< 0: SPILL_SESSION_ENTRIES_MAX */
+    int64_t txn;     /**< the number of the command in the session, 0 or more */
+    int32_t number;  /**< the number of the first change in the command, 0 or more */
+    int64_t horizon_us;  /**< microseconds that an entry stays; 0: SPILL_SESSION_HORIZON_US */
+    int32_t entries_max; /**< most entries of a head; 0: SPILL_SESSION_ENTRIES_MAX */
 } spill_session_op_t;
 
 #define SPILL_SESSION_HORIZON_US 120000000 /**< the usual horizon, in microseconds */

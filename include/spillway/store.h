@@ -56,11 +56,11 @@ typedef enum spill_log_level {
  */
 typedef void (*spill_log_fn)(void *context, spill_log_level_t level, const char *message);
 
-/** The time, and the pauses between tries. A simulation passes its own. NULL: the real ones. */
+/** The time, and the pauses between tries. A simulation passes functions of its own. */
 typedef struct spill_clock {
     void *context;                                        /**< passed to both functions */
-    int64_t (*now_us)(void *context);                     /**< microseconds since 1970 */
-    void (*sleep_us)(void *context, int64_t duration_us); /**< between two tries */
+    int64_t (*now_us)(void *context);                     /**< returns microseconds since 1970 */
+    void (*sleep_us)(void *context, int64_t duration_us); /**< pauses before the next try */
 } spill_clock_t;
 
 /** The version of spill_store_options_t. */
@@ -68,10 +68,10 @@ typedef struct spill_clock {
 
 /** How to open a store. Initialize it with spill_store_options_init(). */
 typedef struct spill_store_options {
-    int version;                   /**< SPILL_STORE_OPTIONS_VERSION */
-    bool read_only;                /**< open an existing store for reading, beside a writer */
-    bool must_exist;               /**< do not create a store */
-    spill_durability_t durability; /**< of an embedded store */
+    int version;     /**< SPILL_STORE_OPTIONS_VERSION */
+    bool read_only;  /**< open an existing store for reading, beside a writer; default: false */
+    bool must_exist; /**< fail if there is no store, instead of creating it; default: false */
+    spill_durability_t durability; /**< of an embedded store; default: SPILL_DURABILITY_FSYNC */
     /**
      * Bytes of cache of an embedded store; default 64 MiB. One half of it keeps the newest elements
      * of owners that were read lately (up to 64 elements, 32 KiB each), the other is the engine's
@@ -84,9 +84,9 @@ typedef struct spill_store_options {
      */
     bool separate_appends;
     bool count_bytes;  /**< on a server: fill the counters of bytes, which inspects every answer */
-    spill_log_fn log;  /**< NULL: silent */
+    spill_log_fn log;  /**< receives the messages of the log; NULL (default): none */
     void *log_context; /**< passed to `log` */
-    spill_clock_t clock; /**< functions that are NULL: the real ones */
+    spill_clock_t clock; /**< a function that is NULL (default): the one of the system */
     /**
      * With read_only, of an embedded store: open it also if files of it are damaged or missing, and
      * read what the other files hold. Without it such an open fails with SPILL_CORRUPT.
@@ -132,6 +132,7 @@ SPILL_API void spill_store_options_init(spill_store_options_t *options);
  *       libmongoc once for the process (7 ms), connects, one command. Deadlines do not apply: the
  *       options serverSelectionTimeoutMS (default 10 s) and connectTimeoutMS of the URI do.
  * \threads any number at once
+ * \sample{open}
  */
 SPILL_API spill_code_t spill_store_open(const char *uri, const spill_store_options_t *options,
                                         spill_store_t **store, spill_error_t *error);
@@ -183,6 +184,7 @@ SPILL_API spill_code_t spill_store_close(spill_store_t *store, spill_error_t *er
  *         SPILL_INVALID (spill_definition_check()), SPILL_READ_ONLY, SPILL_UNKNOWN (call it again)
  * \cost four store operations, and two for each other definition; deadlines do not apply
  * \threads any number at once; one at a time runs
+ * \sample{define}
  */
 SPILL_API spill_code_t spill_store_define(spill_store_t *store,
                                           const spill_definition_t *definition,

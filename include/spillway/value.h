@@ -36,7 +36,7 @@ SPILL_BEGIN_DECLS
 typedef struct spill_value {
     const uint8_t *data; /**< the bytes after the field's name; borrowed */
     uint32_t size_bytes; /**< their number */
-    uint8_t type;        /**< a bson_type_t */
+    uint8_t type;        /**< a bson_type_t, such as BSON_TYPE_DOCUMENT */
 } spill_value_t;
 
 /* ---- make a value ---------------------------------------------------------------------------- */

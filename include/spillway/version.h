@@ -25,7 +25,7 @@
  *   `version` shows that it was not set.
  * - A struct that the library allocates (#spill_slice_t, #spill_bucket_slice_t) or passes to a
  *   callback (#spill_finding_t, #spill_log_loss_t, #spill_bucket_window_t) may get fields at its
- * end. Use it by pointer and do not copy it.
+ *   end. Use it by pointer and do not copy it.
  * - #spill_value_t, #spill_element_t, #spill_bucket_element_t, #spill_bucket_base_t and #spill_op_t
  *   keep their layout, because programs make arrays of them.
  * - Codes, reasons and other enumerators get new values at their end. Handle values that you do not

@@ -19,12 +19,11 @@ bool spill_is_whole_element(const char *id_path);
 #define SPILL_ELEMENT_ID_MAX 1024
 
 /*
- * Append the key of an id. Ids that compare as equal (1 and 1.0) have the same key. `any`: of an
- * array that keeps each id once. There every value but undefined is an id, and instead of a key
- * that is too long there is its digest, a type byte and SHA-256: no two values with one digest are
- * known. SPILL_INVALID if the value cannot be an id: malformed or undefined; without `any` also
- * null, an array, a regular expression, and a value with a key that is too long. `key` is then
- * unchanged. O(value).
+ * Append the key of an id. Ids that compare as equal (1 and 1.0) have the same key. `any` is for an
+ * array that keeps each id once. There every value but undefined is an id. A key that is too long
+ * is replaced by its digest: a type byte and SHA-256. SPILL_INVALID if the value cannot be an id:
+ * malformed or undefined; without `any` also null, an array, a regular expression, and a value with
+ * a key that is too long. `key` is then unchanged. O(value).
  */
 spill_code_t spill_element_id_key(const spill_value_t *id, bool any, spill_buffer_t *key,
                                   spill_error_t *error);

@@ -28,8 +28,8 @@ size_t spill_path_next_parent(const char *path, size_t length);
 bool spill_path_find(const bson_t *document, const char *path, bson_iter_t *found);
 
 /*
- * Does a value that is not a document stand where the path needs one? It is the value at the first
- * *length bytes of the path, and has that type.
+ * Return true if the path goes through a value that is not a document. *length becomes the length
+ * of the path to that value, *type its type.
  */
 bool spill_path_blocked(const bson_t *document, const char *path, size_t *length,
                         bson_type_t *type);
@@ -39,7 +39,7 @@ void spill_document_exclude(const bson_t *document, const char *const *paths, si
                             bson_t *to);
 
 /*
- * Append to `to` the document with the fields of `leaves`, whose names are paths that do not
+ * Append to `to` the document with the fields of `leaves`. Their names are paths that do not
  * overlap. A leaf is appended to its parent document, behind the parent's other fields; a missing
  * parent is made at the end. A field that the document has at the path of a leaf is replaced. The
  * caller has checked that no path is blocked.

@@ -408,7 +408,7 @@ static spill_code_t read_or_miss(const reader_t *reader, const place_t *outer,
     return (field->flags & SPILL_FIELD_LENIENT) ? SPILL_OK : code;
 }
 
-/* Fields without a condition come first, because the conditions of others look at them. */
+/* Read the fields without a condition first: conditions depend on their values. */
 static spill_code_t read_record(const reader_t *reader, const place_t *place,
                                 const spill_record_t *type, const bson_t *document, void *record)
 {

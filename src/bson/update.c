@@ -48,7 +48,7 @@ static change_cursor_t changes_of(const bson_t *update)
     return (change_cursor_t){.operators = spill_fields_of(bson_get_data(update))};
 }
 
-/* The next change of an update whose operators are known and hold documents. */
+/* Return the next change. All operators of the update are known, and each holds a document. */
 static bool next_change(change_cursor_t *cursor, change_t *change)
 {
     while (!spill_fields_next(&cursor->arguments, &change->path, &change->argument)) {

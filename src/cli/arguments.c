@@ -1,6 +1,7 @@
 /* The command line: values of arguments, and options from a command's table to an invocation. */
 #include "cli/cli.h"
 #include "cli/fold.h"
+#include "cli/hint.h"
 
 #include "bson/value.h"
 #include "definition/schema.h"
@@ -363,20 +364,44 @@ static bool store_common(int key, char *argument, spill_invocation_t *invocation
     return true;
 }
 
+/* May the word be the value of the option? */
+static bool is_value_of(const spill_option_t *option, const char *word)
+{
+    int64_t number;
+    const char *argument = option->argument ? option->argument : "";
+    bool takes_time = strcmp(argument, "TIME") == 0 || strcmp(argument, "DURATION") == 0;
+    bool is_number = spill_cli_parse_number(word, &number);
+    switch (option->kind) {
+    case SPILL_OPTION_NUMBER:
+    case SPILL_OPTION_LIMIT:
+        return is_number;
+    case SPILL_OPTION_SIZE:
+        return !is_number && spill_cli_parse_size(word, &number);
+    case SPILL_OPTION_TEXT:
+        return takes_time && !is_number && spill_cli_parse_time(word, 0, &number);
+    default:
+        return false;
+    }
+}
+
 static error_t parse_key(int key, char *argument, struct argp_state *state)
 {
     parse_t *parse = state->input;
     spill_invocation_t *invocation = parse->invocation;
     const spill_command_t *command = invocation->command;
     const spill_option_t *option;
+    char hint[SPILL_CLI_HINT_SIZE];
     argument = show_number(argument);
     switch (key) {
     case 'h':
         argp_state_help(state, state->out_stream, ARGP_HELP_STD_HELP);
         return 0;
     case ARGP_KEY_ARG:
-        if (invocation->argument_count == command->arguments_max)
-            argp_error(state, "'%s' is one argument too many: %s", argument, command->arguments);
+        if (invocation->argument_count == command->arguments_max) {
+            spill_cli_hint_argument(command, argument, is_value_of, hint);
+            argp_error(state, "'%s' is one argument too many: %s%s", argument, command->arguments,
+                       hint);
+        }
         invocation->arguments[invocation->argument_count++] = argument;
         return 0;
     case ARGP_KEY_END:
@@ -469,6 +494,20 @@ static char *fold_examples(const char *text)
     return bson_string_free(folded, false);
 }
 
+/* Report an option that the command does not have, with a hint. Returns whether there is one. */
+static bool report_unknown_option(const spill_invocation_t *invocation,
+                                  const struct argp_option *rows, char *const *words)
+{
+    char hint[SPILL_CLI_HINT_SIZE];
+    const char *unknown = spill_cli_unknown_option(rows, words);
+    if (!unknown)
+        return false;
+    spill_cli_hint_option(invocation->command, unknown, hint);
+    spill_cli_usage(invocation, "there is no option '%.*s'%s", (int)strcspn(unknown, "="), unknown,
+                    hint);
+    return true;
+}
+
 static double seconds_since(const struct timespec *began)
 {
     struct timespec now;
@@ -501,6 +540,8 @@ spill_exit_t spill_command_run(const spill_command_t *command, int argc, char **
     struct timespec began;
     clock_gettime(CLOCK_MONOTONIC, &began);
     argp_err_exit_status = SPILL_EXIT_USAGE;
+    if (report_unknown_option(&invocation, rows, words))
+        exit(SPILL_EXIT_USAGE);
     argp_parse(&argp, argc, words, 0, NULL, &parse);
     spill_cli_set_mode(invocation.mode);
     if ((command->common & SPILL_COMMON_FOLDS) != 0 && spill_cli_prints_tables(&invocation))

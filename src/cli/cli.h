@@ -15,6 +15,14 @@
 void spill_cli_filter_messages(void);
 
 /*
+ * From now on, write `wrap(line)` in place of each line of stderr; if it returns NULL, the line
+ * itself. The program frees the result with bson_free. NULL: do not wrap. It is for a log that a
+ * program reads, while libraries print to stderr too.
+ */
+typedef char *(*spill_cli_wrap_fn)(const char *line);
+void spill_cli_wrap_messages(spill_cli_wrap_fn wrap);
+
+/*
  * Print "spillway: MESSAGE" as one line on stderr. Use it for messages that quote names, owners or
  * arguments: it also writes out line ends in these.
  */

@@ -71,6 +71,12 @@ static bool takes_file(const shown_option_t *option)
                         strcmp(option->name, "control") == 0);
 }
 
+/* Is the value the name of a stored definition? */
+static bool takes_definition(const shown_option_t *option)
+{
+    return strcmp(option->name, "like") == 0;
+}
+
 /*
  * The next argument of a command, from a text such as "STORE NAME [OWNER]": 'f' for a file, a
  * folder or a store; 'n' for the name of a definition; a capital for one of a list (KINDS); '-' for
@@ -142,6 +148,9 @@ static void print_bash_values(void)
                 printf("    %s:--%s) echo '%s' ;;\n", command->name, option.name, values);
             else if (takes_file(&option))
                 printf("    %s:--%s) compgen -f -- \"$3\" ;;\n", command->name, option.name);
+            else if (takes_definition(&option))
+                printf("    %s:--%s) _spillway_names \"$(cut -d' ' -f3 <<<\"$COMP_LINE\")\" ;;\n",
+                       command->name, option.name);
         }
     }
 }
@@ -276,7 +285,9 @@ static void print_zsh_option(const shown_option_t *option)
         if (values[0] != '\0')
             printf(":(%s)", values);
         else
-            printf(":%s", takes_file(option) ? "_files" : "");
+            printf(":%s", takes_file(option)         ? "_files"
+                          : takes_definition(option) ? "_spillway_names"
+                                                     : "");
     }
     puts("' \\");
 }
@@ -371,6 +382,8 @@ static void print_fish_option(const spill_command_t *command, const shown_option
         values_of(option, values);
         if (values[0] != '\0')
             printf(" -x -a '%s'", values);
+        else if (takes_definition(option))
+            fputs(" -x -a '(__spillway_names)'", stdout);
         else if (!option->optional)
             fputs(takes_file(option) ? " -r -F" : " -x", stdout);
     }

@@ -3,6 +3,7 @@
 
 #include "cli/cli.h"
 #include "tools/parallel.h"
+#include "util/clock.h"
 #include "util/error.h"
 #include "util/file.h"
 #include "util/text.h"
@@ -40,8 +41,9 @@ typedef struct answer {
     double seconds;
     char progress[SPILL_CLI_PROGRESS_TEXT];
     spill_job_failures_t passed;
-    int64_t failed_ms, next_ms; /* since 1970; SPILL_DATE_UNKNOWN: never */
-    const char *failed;         /* the command was wrong; or NULL */
+    int64_t failed_ms, next_ms, gives_up_ms; /* since 1970; SPILL_DATE_UNKNOWN: never */
+    char log[SPILL_LOST_LINES_TEXT];         /* what the file of --log lacks; "": nothing */
+    const char *failed;                      /* the command was wrong; or NULL */
 } answer_t;
 
 #define ANSWER(type, member, name, ...) SPILL_FIELD(type, answer_t, member, name, __VA_ARGS__)
@@ -62,20 +64,17 @@ static const spill_field_t answer_fields[] = {
            .flags = SPILL_FIELD_OPTIONAL | SPILL_FIELD_REPAIRED),
     ANSWER(DATE, failed_ms, "lastErrorTime", .flags = SPILL_FIELD_OPTIONAL),
     ANSWER(DATE, next_ms, "nextPass", .flags = SPILL_FIELD_OPTIONAL),
+    ANSWER(DATE, gives_up_ms, "givesUp", .flags = SPILL_FIELD_OPTIONAL),
+    ANSWER(CHARS, log, "log", .flags = SPILL_FIELD_OPTIONAL | SPILL_FIELD_REPAIRED),
     ANSWER(TEXT, failed, "failed", .flags = SPILL_FIELD_SPARSE)};
 static const spill_record_t answer_record = SPILL_RECORD("answer", answer_t, answer_fields);
 
 /* ---- the job's side -------------------------------------------------------------------------- */
 
-/* Carry out a command. Returns what is wrong with it, or NULL. */
-static const char *obey(spill_job_pace_t *pace, const char *command, const char *value)
+/* Change the pace. Returns what is wrong with the command, or NULL. */
+static const char *change_pace(spill_job_pace_t *pace, const char *command, bool has_value,
+                               int64_t number)
 {
-    int64_t number = 0;
-    bool has_value = value[0] != '\0';
-    if (has_value && !spill_cli_parse_number(value, &number))
-        return "the value must be " SPILL_CLI_NUMBER;
-    if (strcmp(command, "status") == 0 && !has_value)
-        return NULL;
     if ((strcmp(command, "pause") == 0 || strcmp(command, "resume") == 0) && !has_value) {
         atomic_store(&pace->paused, command[0] == 'p');
         return NULL;
@@ -95,6 +94,21 @@ static const char *obey(spill_job_pace_t *pace, const char *command, const char 
         return NULL;
     }
     return "give status, rate N, threads N, max-latency MS, pause or resume";
+}
+
+/* Carry out a command. Returns what is wrong with it, or NULL. */
+static const char *obey(const spill_cli_control_t *control, const char *command, const char *value)
+{
+    int64_t number = 0;
+    bool has_value = value[0] != '\0';
+    if (has_value && !spill_cli_parse_number(value, &number))
+        return "the value must be " SPILL_CLI_NUMBER;
+    if (strcmp(command, "status") == 0 && !has_value)
+        return NULL;
+    const char *wrong = change_pace(control->pace, command, has_value, number);
+    if (!wrong && control->changed)
+        control->changed(control->context, command, has_value ? &number : NULL);
+    return wrong;
 }
 
 static int64_t date_of(int64_t us)
@@ -117,6 +131,8 @@ static void send_answer(const spill_cli_control_t *control, int client, const ch
     spill_job_metrics_failures(control->metrics, &answer.passed);
     answer.failed_ms = date_of(answer.passed.failed_us);
     answer.next_ms = date_of(answer.passed.next_us);
+    answer.gives_up_ms = date_of(answer.passed.gives_up_us);
+    spill_lost_lines_text(control->metrics->log, answer.log);
     if (spill_text_open(&text, NULL) != SPILL_OK)
         return;
     spill_record_print(&answer_record, &answer, false, text.to);
@@ -156,7 +172,7 @@ static void serve_client(const spill_cli_control_t *control, int client)
     const char *value = space ? space + 1 : "";
     if (space)
         *space = '\0';
-    send_answer(control, client, obey(control->pace, line, value));
+    send_answer(control, client, obey(control, line, value));
 }
 
 static void *serve_clients(void *argument)
@@ -278,6 +294,16 @@ void spill_cli_control_stop(spill_cli_control_t *control)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
+/* When the job ends if the passes continue to fail. */
+static void print_time_left(int64_t gives_up_ms)
+{
+    int64_t left_ms = gives_up_ms - spill_clock_now_us(NULL) / 1000;
+    printf("gives up     %s", spill_time_text(gives_up_ms).text);
+    if (left_ms > 0)
+        printf(", %s left", spill_duration_text((double)left_ms / 1e3).text);
+    printf(", if each pass fails until then\n");
+}
+
 /* The passes, and why the last one that failed did. */
 static void print_passes(const answer_t *answer)
 {
@@ -292,6 +318,10 @@ static void print_passes(const answer_t *answer)
                         passed->message);
     if (answer->next_ms != SPILL_DATE_UNKNOWN)
         printf("next pass    %s\n", spill_time_text(answer->next_ms).text);
+    if (answer->gives_up_ms != SPILL_DATE_UNKNOWN)
+        print_time_left(answer->gives_up_ms);
+    if (answer->log[0] != '\0')
+        spill_cli_print("log          %s\n", answer->log);
 }
 
 static void print_answer(const answer_t *answer)
@@ -314,7 +344,9 @@ static void print_answer(const answer_t *answer)
 /* Print the job's answer, which is `line`. */
 static spill_exit_t show(const spill_invocation_t *invocation, const char *line)
 {
-    answer_t answer = {.failed_ms = SPILL_DATE_UNKNOWN, .next_ms = SPILL_DATE_UNKNOWN};
+    answer_t answer = {.failed_ms = SPILL_DATE_UNKNOWN,
+                       .next_ms = SPILL_DATE_UNKNOWN,
+                       .gives_up_ms = SPILL_DATE_UNKNOWN};
     spill_error_t error;
     bson_error_t cause;
     SPILL_SCOPED(spill_free_document)
@@ -369,21 +401,23 @@ const spill_command_t spill_command_control = {
     .arguments_min = 2,
     .arguments_max = 3,
     .summary = "Watch and change a running migrate, sweep or consolidate",
-    .text = "PATH is the socket of a job that was started with --control PATH. Only its user may "
-            "use it. Commands:\n"
-            "\n"
-            "  status           what the job does, its failures, the next pass, its settings\n"
-            "  rate N           at most N elements or documents per second; 0: not limited\n"
-            "  threads N        N threads, 1 to " THREADS_MAX "\n"
-            "  max-latency MS   wait while the server takes longer for a small read; 0: never\n"
-            "  pause            wait; owners and chunks in progress end first\n"
-            "  resume           continue\n"
-            "\n"
-            "Each prints the settings that are then valid. They last until the job ends.\n"
-            "\n"
-            "Examples:\n"
-            "  spillway migrate mongodb://localhost/shop plan.json --execute --control job.sock\n"
-            "  spillway control job.sock status\n"
-            "  spillway control job.sock rate 500",
+    .text =
+        "PATH is the socket of a job that was started with --control PATH. Only its user may "
+        "use it. Commands:\n"
+        "\n"
+        "  status           what the job does, its failures, the next pass, when it gives up, its "
+        "settings\n"
+        "  rate N           at most N elements or documents per second; 0: not limited\n"
+        "  threads N        N threads, 1 to " THREADS_MAX "\n"
+        "  max-latency MS   wait while the server takes longer for a small read; 0: never\n"
+        "  pause            wait; owners and chunks in progress end first\n"
+        "  resume           continue\n"
+        "\n"
+        "Each prints the settings that are then valid. They last until the job ends.\n"
+        "\n"
+        "Examples:\n"
+        "  spillway migrate mongodb://localhost/shop plan.json --execute --control job.sock\n"
+        "  spillway control job.sock status\n"
+        "  spillway control job.sock rate 500",
     .common = SPILL_COMMON_FOLDS | SPILL_COMMON_JSON | SPILL_COMMON_QUIET,
     .run = run_control};

@@ -18,6 +18,9 @@ typedef struct spill_cli_control {
     spill_job_pace_t *pace;
     const spill_cli_progress_t *progress;
     spill_job_metrics_t *metrics;
+    /* Called in the socket's thread after a command; `value` is NULL if the command has none. */
+    void (*changed)(void *context, const char *command, const int64_t *value);
+    void *context; /* of `changed` */
     int listener;
     int wake[2]; /* a pipe: a byte ends the thread */
     pthread_t thread;

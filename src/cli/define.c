@@ -10,6 +10,7 @@
 
 typedef struct define_options {
     spill_cli_define_options_t define;
+    const char *like; /* a stored definition; NULL: none */
 } define_options_t;
 
 static const define_options_t DEFAULTS = {.define = SPILL_CLI_DEFINE_DEFAULTS};
@@ -17,6 +18,11 @@ static const define_options_t DEFAULTS = {.define = SPILL_CLI_DEFINE_DEFAULTS};
 static const spill_cli_define_options_t *options_of(const spill_invocation_t *invocation)
 {
     return &((const define_options_t *)invocation->options)->define;
+}
+
+static const char *like_of(const spill_invocation_t *invocation)
+{
+    return ((const define_options_t *)invocation->options)->like;
 }
 
 /* ---- listing --------------------------------------------------------------------------------- */
@@ -107,15 +113,30 @@ static spill_code_t list_definitions(const spill_invocation_t *invocation, spill
     return code;
 }
 
+/* The settings of the definition that --like names, with the new name. */
+static spill_code_t start_like(const spill_invocation_t *invocation, spill_store_t *store,
+                               spill_definition_t *definition, spill_error_t *error)
+{
+    const char *name = invocation->arguments[1];
+    SPILL_TRY(spill_store_definition(store, like_of(invocation), definition, error));
+    if (strlen(name) >= SPILL_NAME_SIZE)
+        return spill_fail(error, SPILL_INVALID, "NAME is longer than %d bytes",
+                          SPILL_NAME_SIZE - 1);
+    strcpy(definition->name, name);
+    return SPILL_OK;
+}
+
 /*
- * The definition that the options change: the preset if one is given, else the stored definition,
- * else the defaults (if --layout says that one must be created).
+ * The definition that the options change: the one of --like, or the preset if one is given, else
+ * the stored definition, else the defaults (if --layout says that one must be created).
  */
 static spill_code_t starting_point(const spill_invocation_t *invocation, spill_store_t *store,
                                    spill_definition_t *definition, spill_error_t *error)
 {
     const spill_cli_define_options_t *options = options_of(invocation);
     const char *name = invocation->arguments[1];
+    if (like_of(invocation))
+        return start_like(invocation, store, definition, error);
     if (options->preset)
         return spill_cli_define_start(options, name, definition, error);
     spill_code_t code = spill_store_definition(store, name, definition, error);
@@ -244,22 +265,29 @@ static void note_missing(const spill_invocation_t *invocation, const spill_defin
         spill_cli_say("note: %s", note);
 }
 
+static bool changes_definition(const spill_invocation_t *invocation)
+{
+    return like_of(invocation) || spill_cli_define_given(options_of(invocation));
+}
+
 static spill_code_t define_or_show(const spill_invocation_t *invocation, spill_store_t *store,
                                    spill_error_t *error)
 {
-    const spill_cli_define_options_t *options = options_of(invocation);
+    spill_cli_define_options_t options = *options_of(invocation);
     spill_definition_t definition;
     spill_code_t code = starting_point(invocation, store, &definition, error);
-    if (code == SPILL_OK && !spill_cli_define_given(options)) {
+    if (code == SPILL_OK && !changes_definition(invocation)) {
         print_definition(invocation, &definition);
         return SPILL_OK;
     }
+    if (code == SPILL_OK && like_of(invocation) && is_for_gateway(&definition))
+        options.preset = "gateway"; /* name the pages after the new array */
     if (code == SPILL_OK)
-        code = spill_cli_define_apply(options, &definition, error);
+        code = spill_cli_define_apply(&options, &definition, error);
     if (code == SPILL_OK)
         code = check_shared(store, &definition, error);
     if (code == SPILL_OK)
-        code = save_definition(options, store, &definition, error);
+        code = save_definition(&options, store, &definition, error);
     if (code != SPILL_OK)
         return name_convert(invocation, store, code, error);
     if (invocation->quiet)
@@ -281,13 +309,18 @@ static spill_code_t check_new(const spill_invocation_t *invocation, spill_error_
 static spill_exit_t run_define(const spill_invocation_t *invocation)
 {
     const spill_cli_define_options_t *options = options_of(invocation);
-    bool makes = options->preset || options->layout;
-    bool changes = spill_cli_define_given(options);
+    bool makes = !like_of(invocation) && (options->preset || options->layout);
+    bool changes = changes_definition(invocation);
     if (changes && invocation->argument_count == 1)
         return spill_cli_usage(invocation, "NAME is missing");
     if (options->preset && strcmp(options->preset, "gateway") == 0 &&
         (!options->collection || !options->array))
         return spill_cli_usage(invocation, "preset gateway needs --collection and --array");
+    if (like_of(invocation) && options->preset)
+        return spill_cli_usage(invocation, "give one of --like and --preset");
+    if (like_of(invocation) && strcmp(like_of(invocation), invocation->arguments[1]) == 0)
+        return spill_cli_usage(invocation, "--like names another definition, not '%s' itself",
+                               like_of(invocation));
     spill_cli_mode_t mode = makes ? SPILL_CLI_CREATE : changes ? SPILL_CLI_WRITE : SPILL_CLI_READ;
     spill_error_t error;
     spill_store_t *store = NULL;
@@ -300,7 +333,11 @@ static spill_exit_t run_define(const spill_invocation_t *invocation)
     return spill_cli_close(NULL, store, code, &error);
 }
 
-static const spill_option_t OPTIONS[] = {SPILL_CLI_DEFINE_OPTIONS(define_options_t, define), {0}};
+static const spill_option_t OPTIONS[] = {
+    {"like", "NAME", SPILL_OPTION_TEXT, offsetof(define_options_t, like),
+     "Start from the settings of this definition of the store"},
+    SPILL_CLI_DEFINE_OPTIONS(define_options_t, define),
+    {0}};
 
 const spill_command_t spill_command_define = {
     .name = "define",
@@ -322,6 +359,10 @@ const spill_command_t spill_command_define = {
         "reviews-bucket (product reviews by month, with statistics of their ratings), "
         "gateway (for `spillway serve`: the newest 1000 in the head, and no fields besides the "
         "application's; its pages are in COLLECTION.ARRAY.pages).\n"
+        "\n"
+        "--like NAME takes all settings of another definition of the store, and the other options "
+        "replace single ones. The new definition needs another collection or another array. If the "
+        "other one is for the gateway, the pages are named after the new collection and array.\n"
         "\n"
         "--array, --count-field, --overflow-field and --pages-field may be paths into "
         "sub-documents, such as stats.events (at most 8 names). A path cannot go through an array, "
@@ -358,6 +399,8 @@ const spill_command_t spill_command_define = {
         "  spillway define feeds.db viewed --layout capped --threshold 50 \\\n"
         "    --order newest-first --collection users --array recentlyViewed \\\n"
         "    --count-field ''\n"
+        "  spillway define mongodb://localhost/shop posts.likes --like posts.comments --array "
+        "likes\n"
         "  spillway define feeds.db --json",
     .common = SPILL_COMMON_FOLDS | SPILL_COMMON_JSON | SPILL_COMMON_QUIET |
               SPILL_COMMON_DURABILITY | SPILL_COMMON_MODE,

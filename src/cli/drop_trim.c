@@ -197,7 +197,7 @@ const spill_command_t spill_command_trim = {
     .text =
         "Prints the sequence number of the oldest element that is left, or nothing if none is.\n"
         "\n"
-        "With layout bucket, whole windows are dropped. In the window where the trim ends, "
+        "With layout bucket, whole windows are dropped. In the window in which the trim ends, "
         "elements of the first part are removed one by one, and later parts as a whole. So up to "
         "one part's elements may be left over.\n"
         "\n"

@@ -5,6 +5,7 @@
 #include "bson/value.h"
 #include "cli/draw.h"
 #include "definition/schema.h"
+#include "definition/stored_names.h"
 #include "layout/outlier.h"
 #include "util/error.h"
 #include "util/text.h"
@@ -82,14 +83,14 @@ static void put_place_path(const explain_t *explain, bool head, const char *fiel
     if (head && !spill_schema_of(explain->definition)->has_windows)
         spill_bookkeeping_path(explain->definition->array, field, path);
     else
-        snprintf(path, SPILL_BOOKKEEPING_PATH_SIZE, "spill.%s", field);
+        snprintf(path, SPILL_BOOKKEEPING_PATH_SIZE, SPILL_STORED_ROOT ".%s", field);
 }
 
 static int64_t watermark_of(const explain_t *explain, const bson_t *head)
 {
     char low[SPILL_BOOKKEEPING_PATH_SIZE];
     bson_iter_t iter;
-    put_place_path(explain, true, "low", low);
+    put_place_path(explain, true, SPILL_STORED_WATERMARK, low);
     return spill_path_find(head, low, &iter) ? bson_iter_as_int64(&iter) : 0;
 }
 
@@ -102,10 +103,10 @@ static void read_place(const explain_t *explain, bool head, const bson_t *docume
     char gone[SPILL_BOOKKEEPING_PATH_SIZE], journal[SPILL_BOOKKEEPING_PATH_SIZE];
     bool referenced = spill_schema_of(definition)->has_referenced_elements;
     bson_iter_t iter;
-    put_place_path(explain, head, "first", first);
-    put_place_path(explain, head, "gaps", gaps);
-    put_place_path(explain, head, "gone", gone);
-    put_place_path(explain, head, "journal", journal);
+    put_place_path(explain, head, SPILL_STORED_FIRST, first);
+    put_place_path(explain, head, SPILL_STORED_DELETED_RUNS, gaps);
+    put_place_path(explain, head, SPILL_STORED_DELETED, gone);
+    put_place_path(explain, head, SPILL_STORED_JOURNAL, journal);
     place->first = spill_path_find(document, first, &iter) ? bson_iter_as_int64(&iter) : 0;
     if (referenced && !head)
         place->elements = bson_has_field(document, definition->page_owner);
@@ -135,7 +136,7 @@ static bool read_top(const explain_t *explain, const bson_t *document, spill_cli
     bson_iter_t iter;
     if (!spill_schema_of(definition)->has_top)
         return false;
-    spill_bookkeeping_path(definition->array, "top", noted);
+    spill_bookkeeping_path(definition->array, SPILL_STORED_TOP, noted);
     snprintf(shown, sizeof shown, "%s.%s", definition->array, definition->top_field);
     *known = spill_path_find(document, noted, &iter) ? array_length(&iter) : 0;
     if (spill_path_find(document, shown, &iter)) {

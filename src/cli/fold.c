@@ -12,7 +12,8 @@
 
 /* ---- a line ---------------------------------------------------------------------------------- */
 
-/* A label is at most this part of a line: text behind a longer one has too little room. */
+/* A label takes at most a third of a line. After a longer label, text would have too little room.
+ */
 enum { LABEL_PART = 3 };
 
 /* The bytes of the colour or the character that begins a text, and its columns. */
@@ -48,8 +49,8 @@ static size_t count_blanks(const char *text, size_t size)
 }
 
 /*
- * The offset of the text behind the indentation and a label, if there is one. A label ends with two
- * blanks, or is a word with a colon.
+ * Return the offset of the text after the indentation and, if there is one, the label. A label ends
+ * with two blanks, or is a word with a colon.
  */
 static size_t text_start(const char *line, size_t size)
 {

@@ -1,6 +1,6 @@
 /*
- * Lines for people at the width of their terminal. A filter behind stdout, and one part of that
- * behind stderr, so that no command counts columns for its sentences.
+ * Fold lines to the width of a terminal. One filter reads everything that commands print on stdout,
+ * and folds what they print on stderr too. So no command counts columns for its sentences.
  */
 #ifndef SPILL_CLI_FOLD_H
 #define SPILL_CLI_FOLD_H

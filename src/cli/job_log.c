@@ -24,7 +24,7 @@ spill_code_t spill_cli_job_log_open(spill_cli_job_log_t *log, const char *path,
     log->file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (log->file < 0)
         return spill_fail_errno(error, errno, "%s", path);
-    log->path = path;
+    log->losses.path = path;
     return SPILL_OK;
 }
 
@@ -61,22 +61,20 @@ static void append_gap(spill_buffer_t *to, const spill_cli_job_log_t *log)
     bson_destroy(&fields);
 }
 
-/* Count a lost line. */
+/* Report the first lost line. */
 static void lose_line(spill_cli_job_log_t *log, int problem)
 {
-    log->lost++;
     log->missing++;
-    if (log->problem != 0)
+    if (atomic_load(&log->losses.lines) > 1)
         return;
-    log->problem = problem;
     spill_cli_say("%s cannot be written (%s): the job continues without its log, and will end with "
                   "exit code %d",
-                  log->path, strerror(problem), SPILL_EXIT_FAILED);
+                  log->losses.path, strerror(problem), SPILL_EXIT_FAILED);
 }
 
 void spill_cli_job_log_write(spill_cli_job_log_t *log, const char *event, const bson_t *fields)
 {
-    if (!log->path)
+    if (!log->losses.path)
         return;
     spill_buffer_t text = SPILL_BUFFER_INIT;
     pthread_mutex_lock(&log->lock);
@@ -84,6 +82,7 @@ void spill_cli_job_log_write(spill_cli_job_log_t *log, const char *event, const 
     append_line(&text, event, fields);
     off_t before = lseek(log->file, 0, SEEK_END);
     int problem = spill_write_all(log->file, text.data, text.size);
+    spill_lost_lines_count(&log->losses, problem);
     if (problem == 0) {
         log->missing = 0;
         log->is_torn = false;
@@ -97,14 +96,15 @@ void spill_cli_job_log_write(spill_cli_job_log_t *log, const char *event, const 
 
 spill_code_t spill_cli_job_log_close(spill_cli_job_log_t *log, spill_error_t *error)
 {
-    if (!log->path)
+    const char *path = log->losses.path;
+    if (!path)
         return SPILL_OK;
     int problem = close(log->file) == 0 ? 0 : errno;
+    int64_t lost = atomic_load(&log->losses.lines);
     log->file = -1;
-    const char *path = log->path;
-    log->path = NULL;
-    if (log->problem != 0)
-        return spill_fail_errno(error, log->problem, "%s lacks %s", path,
-                                spill_counted_text(log->lost, "line", "lines").text);
+    log->losses.path = NULL;
+    if (lost > 0)
+        return spill_fail_errno(error, atomic_load(&log->losses.problem), "%s lacks %s", path,
+                                spill_counted_text(lost, "line", "lines").text);
     return problem == 0 ? SPILL_OK : spill_fail_errno(error, problem, "%s", path);
 }

@@ -11,6 +11,8 @@
 #ifndef SPILL_CLI_JOB_LOG_H
 #define SPILL_CLI_JOB_LOG_H
 
+#include "service/lost_lines.h"
+
 #include <spillway/error.h>
 
 #include <bson/bson.h>
@@ -21,11 +23,9 @@
 
 /* Open it before the first use. */
 typedef struct spill_cli_job_log {
-    const char *path; /* borrowed; NULL: there is no log */
+    spill_lost_lines_t losses; /* its path is borrowed; NULL: there is no log */
     int file;
     pthread_mutex_t lock; /* of the following */
-    int problem;          /* the error number of the first line that was lost; 0: none was */
-    int64_t lost;         /* lines */
     int64_t missing;      /* lines that were lost since the last one that was written */
     bool is_torn;         /* the file may end within a line */
 } spill_cli_job_log_t;
@@ -40,7 +40,7 @@ spill_code_t spill_cli_job_log_open(spill_cli_job_log_t *log, const char *path,
 /* Append a line with the time, the event, and the fields (may be NULL). One write. */
 void spill_cli_job_log_write(spill_cli_job_log_t *log, const char *event, const bson_t *fields);
 
-/* The error of the first line that was lost, or of closing. */
+/* The error of the last line that was lost, or of closing. */
 spill_code_t spill_cli_job_log_close(spill_cli_job_log_t *log, spill_error_t *error);
 
 #endif

@@ -1,6 +1,7 @@
 /* The program: it finds the command and runs it. */
 #include "cli/cli.h"
 #include "cli/command.h"
+#include "cli/hint.h"
 #include "cli/process.h"
 
 #include <malloc.h>
@@ -22,39 +23,15 @@ static const spill_command_t *find_command(const char *name)
     return command;
 }
 
-#define NEAR_NAME_SIZE 32
-
-/* How many letters to insert, delete or replace between two short words (Levenshtein, one row). */
-static size_t edit_distance(const char *left, const char *right)
-{
-    size_t row[NEAR_NAME_SIZE + 1];
-    size_t columns = strlen(right);
-    for (size_t j = 0; j <= columns; j++)
-        row[j] = j;
-    for (size_t i = 0; left[i] != '\0'; i++) {
-        size_t diagonal = row[0];
-        row[0] = i + 1;
-        for (size_t j = 0; j < columns; j++) {
-            size_t replaced = diagonal + (left[i] != right[j]);
-            size_t moved = (row[j] < row[j + 1] ? row[j] : row[j + 1]) + 1;
-            diagonal = row[j + 1];
-            row[j + 1] = replaced < moved ? replaced : moved;
-        }
-    }
-    return row[columns];
-}
-
 /* The command with the most similar name, or NULL if none is similar. */
 static const spill_command_t *nearest_command(const char *name)
 {
     const spill_command_t *nearest = NULL;
     size_t best = 3; /* beyond two letters it is another word */
-    if (strlen(name) > NEAR_NAME_SIZE)
-        return NULL;
     size_t group = 0, at = 0;
     const spill_command_t *command;
     while ((command = spill_command_next(&group, &at)) != NULL) {
-        size_t distance = edit_distance(name, command->name);
+        size_t distance = spill_cli_word_distance(name, command->name);
         if (distance < best) {
             best = distance;
             nearest = command;

@@ -2,9 +2,11 @@
 #include "tools/migrate/migrate.h"
 #include "cli/operate.h"
 #include "core/array.h"
+#include "core/building.h"
 #include "store/raw_reader.h"
 #include "store/store.h"
 #include "tools/migrate/planned.h"
+#include "tools/migrate/undoing.h"
 #include "util/error.h"
 #include "util/text.h"
 
@@ -36,6 +38,12 @@ static spill_code_t check_names(spill_cli_migrate_t *run, const spill_definition
                                 spill_error_t *error)
 {
     char *remark = NULL;
+    bool undoing;
+    SPILL_TRY(spill_undoing_is(run->store, definition->name, &undoing, error));
+    if (undoing)
+        spill_cli_say("'%s': an undo of this migration has begun and not ended. Run this command "
+                      "with --undo --execute to end it; with --execute alone, it migrates again",
+                      definition->name);
     spill_code_t code = spill_migrate_check_names(run->store, run->uri[0] != '\0' ? run->uri : NULL,
                                                   definition, &remark, error);
     if (remark) {
@@ -102,6 +110,7 @@ static spill_code_t migrate_in_place(spill_cli_migrate_t *run, spill_error_t *er
         return survey_in_place(run, error);
     run->survey = (spill_migrate_result_t){0};
     SPILL_TRY(spill_store_define(run->store, run->definition, error));
+    SPILL_TRY(spill_cli_migrate_cancel_undo(run, run->definition->name, error));
     spill_migrate_options_t survey = {.resumes = run->resumes};
     SPILL_TRY(spill_migrate_survey(run->store, run->definition, &survey, &run->survey, error));
     return spill_cli_migrate_pass(run, spill_migrate, "reshaped", error);
@@ -142,6 +151,21 @@ static spill_code_t has_checkpoint(const spill_cli_migrate_t *run, bool *any, sp
     return SPILL_OK;
 }
 
+/* The definition is missing. An array that is managed all the same needs it again. */
+static spill_code_t check_none_managed(const spill_cli_migrate_t *run, spill_error_t *error)
+{
+    bool any;
+    const spill_definition_t *definition = run->planned ? &run->planned->original : run->definition;
+    SPILL_TRY(spill_migrate_has_undefined(run->store, definition, &any, error));
+    if (!any)
+        return SPILL_OK;
+    return spill_fail(error, SPILL_REFUSED,
+                      "'%s': documents of '%s' have arrays that are managed, but the definition is "
+                      "missing. Run migrate with the same plan and --execute, which saves the "
+                      "definition again; then undo once more",
+                      definition->name, definition->collection);
+}
+
 /* On a server, without definitions and without a checkpoint there is nothing left to undo. */
 static spill_code_t is_undone(const spill_cli_migrate_t *run, bool *undone, spill_error_t *error)
 {
@@ -156,7 +180,7 @@ static spill_code_t is_undone(const spill_cli_migrate_t *run, bool *undone, spil
         SPILL_TRY(has_checkpoint(run, &begun, error));
     }
     *undone = !saved && !original_saved && !begun;
-    return SPILL_OK;
+    return *undone ? check_none_managed(run, error) : SPILL_OK;
 }
 
 static bool is_chosen(const migrate_options_t *given, const spill_planned_t *planned)
@@ -233,6 +257,27 @@ static spill_code_t check_undo(spill_cli_migrate_t *run, spill_error_t *error)
     return SPILL_OK;
 }
 
+/* A dry run on a server says how many documents have no array in the array's field. */
+static spill_code_t report_other_types(const spill_cli_migrate_t *run,
+                                       const spill_definition_t *definition, spill_error_t *error)
+{
+    const migrate_options_t *given = run->invocation->options;
+    int64_t count;
+    char *first;
+    if (given->operate.execute || run->uri[0] == '\0' || run->invocation->quiet)
+        return SPILL_OK;
+    SPILL_TRY(spill_migrate_find_other_types(run->uri, definition, &count, &first, error));
+    if (count > 0)
+        spill_cli_say("%s: %s%s another value than an array in '%s', and %s unchanged; one of "
+                      "them: %s",
+                      run->name, count == SPILL_MIGRATE_OTHER_TYPES_MAX ? "at least " : "",
+                      spill_counted_text(count, "document has", "documents have").text,
+                      definition->array, count == 1 ? "stays" : "stay",
+                      first ? first : "(not UTF-8)");
+    bson_free(first);
+    return SPILL_OK;
+}
+
 /* Check what can be known before anything is changed. */
 static spill_code_t check_one(spill_cli_migrate_t *run, spill_error_t *error)
 {
@@ -248,9 +293,11 @@ static spill_code_t check_one(spill_cli_migrate_t *run, spill_error_t *error)
         SPILL_TRY(
             spill_cli_staged_check(run, given->operate.execute, given->finish, &begins, error));
     /* A finished migration has moved the arrays out of the collection. */
-    return begins ? check_source(run, error)
-                  : spill_migrate_check_source_collection(run->uri[0] != '\0' ? run->uri : NULL,
-                                                          run->entry, error);
+    if (!begins)
+        return spill_migrate_check_source_collection(run->uri[0] != '\0' ? run->uri : NULL,
+                                                     run->entry, error);
+    SPILL_TRY(check_source(run, error));
+    return report_other_types(run, reshaped, error);
 }
 
 /* Migrate one entry. An embedded store knows what it matches only once the definition is saved. */

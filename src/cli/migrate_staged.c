@@ -55,6 +55,7 @@ spill_code_t spill_cli_staged_catch_up(spill_cli_migrate_t *run, spill_error_t *
     run->definition = &planned->original;
     run->survey = (spill_migrate_result_t){0};
     SPILL_TRY(spill_staged_begin(&staged, error));
+    SPILL_TRY(spill_cli_migrate_cancel_undo(run, planned->original.name, error));
     spill_migrate_options_t survey = {.resumes = run->resumes};
     SPILL_TRY(spill_migrate_survey(run->store, run->definition, &survey, &run->survey, error));
     SPILL_TRY(spill_cli_migrate_pass(run, spill_migrate, "reshaped", error));

@@ -7,6 +7,7 @@
 #include "store/raw_reader.h"
 #include "store/store.h"
 #include "tools/migrate/staged.h"
+#include "tools/migrate/undoing.h"
 #include "util/clock.h"
 #include "util/error.h"
 #include "util/text.h"
@@ -18,10 +19,24 @@
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
+/* Log that the job was asked to stop, once. */
+static void log_stop(spill_cli_operate_t *operate)
+{
+    if (!atomic_exchange(&operate->stops, true))
+        spill_cli_operate_log(operate, "stop", NULL);
+}
+
+bool spill_cli_operate_stops(spill_cli_operate_t *operate)
+{
+    if (!spill_cli_interrupted())
+        return false;
+    log_stop(operate);
+    return true;
+}
+
 static bool must_stop(void *context)
 {
-    (void)context;
-    return spill_cli_interrupted();
+    return spill_cli_operate_stops(context);
 }
 
 static void print_notice(void *context, bool waits, const char *text)
@@ -147,6 +162,7 @@ static void log_last(void *context, const char *reason)
 {
     spill_cli_operate_t *operate = context;
     bson_strncpy(operate->ended, reason, sizeof operate->ended);
+    log_stop(operate);
     log_end(operate, SPILL_CANCELLED, NULL);
     if (operate->control.started)
         unlink(operate->control.path);
@@ -156,6 +172,19 @@ static void log_last(void *context, const char *reason)
 }
 
 /* ---- start and end --------------------------------------------------------------------------- */
+
+/* An operator has changed the pace, in a pass or between two. */
+static void note_command(void *context, const char *command, const int64_t *value)
+{
+    spill_cli_operate_t *operate = context;
+    bson_t fields = BSON_INITIALIZER;
+    atomic_store(&operate->metrics.paused, atomic_load(&operate->pace.paused));
+    BSON_APPEND_UTF8(&fields, "command", command);
+    if (value)
+        BSON_APPEND_INT64(&fields, "value", *value);
+    spill_cli_operate_log(operate, "control", &fields);
+    bson_destroy(&fields);
+}
 
 /* Settings that may change exist only if something can change them. */
 static spill_code_t start_control(spill_cli_operate_t *operate,
@@ -174,7 +203,9 @@ static spill_code_t start_control(spill_cli_operate_t *operate,
                                              .job = operate->invocation->command->name,
                                              .pace = &operate->pace,
                                              .progress = &operate->progress,
-                                             .metrics = &operate->metrics};
+                                             .metrics = &operate->metrics,
+                                             .changed = note_command,
+                                             .context = operate};
     return spill_cli_control_start(&operate->control, error);
 }
 
@@ -204,6 +235,7 @@ spill_code_t spill_cli_operate_start(spill_cli_operate_t *operate,
 {
     *operate = (spill_cli_operate_t){.invocation = invocation};
     spill_job_metrics_init(&operate->metrics, invocation->command->name);
+    operate->metrics.log = &operate->log.losses;
     spill_cli_progress_start(&operate->progress, invocation->quiet);
     spill_cli_catch_interrupts();
     throttle->rate_per_s = given->rate;
@@ -588,6 +620,16 @@ static void report_resumed(const spill_cli_migrate_t *run, bool resumed)
                 run->definition->name);
 }
 
+spill_code_t spill_cli_migrate_cancel_undo(const spill_cli_migrate_t *run, const char *name,
+                                           spill_error_t *error)
+{
+    bool was;
+    SPILL_TRY(spill_undoing_cancel(run->store, name, &was, error));
+    if (was && !run->invocation->quiet)
+        spill_cli_say("'%s': an undo had begun and not ended; it is cancelled", name);
+    return SPILL_OK;
+}
+
 spill_code_t spill_cli_migrate_pass(spill_cli_migrate_t *run, spill_cli_pass_fn pass,
                                     const char *step, spill_error_t *error)
 {
@@ -682,8 +724,8 @@ spill_exit_t spill_cli_migrate_operate(const spill_invocation_t *invocation,
     spill_probe_stop(&run.probe);
     code = spill_cli_operate_end(&run.operate, code, &error);
     spill_cli_skipped_release(&run.skipped);
+    report_done(&run, code); /* the last line is the reason, which the close prints */
     spill_exit_t status = spill_cli_close(NULL, run.store, code, &error);
-    report_done(&run, code);
     if (code == SPILL_CANCELLED)
         return SPILL_EXIT_INTERRUPTED;
     if (status != SPILL_EXIT_DONE)

@@ -88,6 +88,7 @@ typedef struct spill_cli_operate {
     double lag_s;                        /* measured last, at: */
     int64_t lag_at_us;
     spill_cli_job_log_t log;
+    atomic_bool stops;                    /* the log has the event "stop" */
     char ended[SPILL_ERROR_MESSAGE_SIZE]; /* why the job ended; "": the error says it */
 } spill_cli_operate_t;
 
@@ -100,6 +101,10 @@ spill_code_t spill_cli_operate_start(spill_cli_operate_t *operate,
                                      const spill_invocation_t *invocation,
                                      const spill_cli_operate_given_t *given,
                                      spill_throttle_options_t *throttle, spill_error_t *error);
+
+/* Was the job asked to stop (Ctrl-C, SIGTERM)? The first call that returns true logs it. Any
+ * thread. */
+bool spill_cli_operate_stops(spill_cli_operate_t *operate);
 
 /* Append an event with its fields (may be NULL) to the log, if there is one. Any thread. */
 void spill_cli_operate_log(spill_cli_operate_t *operate, const char *event, const bson_t *fields);
@@ -177,6 +182,10 @@ typedef spill_code_t (*spill_cli_pass_fn)(spill_array_t *array,
 /* A pass over the arrays of run->definition. Its result is printed as `step`. */
 spill_code_t spill_cli_migrate_pass(spill_cli_migrate_t *run, spill_cli_pass_fn pass,
                                     const char *step, spill_error_t *error);
+
+/* If the definition's migration is being undone, end the undo, and say so: it migrates again. */
+spill_code_t spill_cli_migrate_cancel_undo(const spill_cli_migrate_t *run, const char *name,
+                                           spill_error_t *error);
 
 /* Copy the original's arrays to definition `name`, and print their number. */
 spill_code_t spill_cli_migrate_catch_up(spill_cli_migrate_t *run, const char *original,

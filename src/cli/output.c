@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,20 +22,33 @@ enum { STDERR_BUFFER_BYTES = 512 * 1024 };
 
 /* ---- stderr ---------------------------------------------------------------------------------- */
 
+static _Atomic(spill_cli_wrap_fn) wrap_line;
+
+void spill_cli_wrap_messages(spill_cli_wrap_fn wrap)
+{
+    atomic_store(&wrap_line, wrap);
+}
+
 /* Append a piece without line ends in visible form. */
 static void put_visible(spill_buffer_t *to, const char *piece, size_t size)
 {
+    spill_cli_wrap_fn wrap = atomic_load(&wrap_line);
     char *text = bson_strndup(piece, size);
-    char *redacted = spill_redact(text);
+    char *wrapped = wrap && size > 0 ? wrap(text) : NULL;
+    char *redacted = spill_redact(wrapped ? wrapped : text);
     char *visible = spill_visible_text(redacted);
     spill_buffer_append(to, visible, strlen(visible));
     bson_free(visible);
     bson_free(redacted);
+    bson_free(wrapped);
     bson_free(text);
 }
 
-/* Fold messages on a terminal. A progress line, which begins with a carriage return, fits it. */
-static bool put_messages(const spill_buffer_t *visible)
+/*
+ * Fold messages on a terminal. A progress line, which begins with a carriage return, fits it.
+ * Returns 0 or the error number.
+ */
+static int put_messages(const spill_buffer_t *visible)
 {
     spill_buffer_t folded = SPILL_BUFFER_INIT;
     const spill_buffer_t *written = visible;
@@ -43,9 +57,9 @@ static bool put_messages(const spill_buffer_t *visible)
                             (size_t)spill_cli_terminal_columns(), &folded);
         written = &folded;
     }
-    bool done = spill_write_all(STDERR_FILENO, written->data, written->size) == 0;
+    int problem = spill_write_all(STDERR_FILENO, written->data, written->size);
     spill_buffer_release(&folded);
-    return done;
+    return problem;
 }
 
 /* A progress line begins with a carriage return; only one at the start of a write passes. */
@@ -65,9 +79,10 @@ static ssize_t write_message(void *cookie, const char *data, size_t size)
             spill_buffer_append_byte(&visible, (uint8_t)*stop++);
         at = stop;
     }
-    bool written = put_messages(&visible);
+    int problem = put_messages(&visible);
     spill_buffer_release(&visible);
-    return written ? (ssize_t)size : 0;
+    errno = problem;
+    return problem == 0 ? (ssize_t)size : 0;
 }
 
 void spill_cli_filter_messages(void)

@@ -19,7 +19,8 @@
 
 /* ---- the line -------------------------------------------------------------------------------- */
 
-/* The lock of stderr itself: with a second lock, two threads could block each other. */
+/* Lock stderr itself. With a lock of its own, progress and another writer could wait for each
+ * other. */
 void spill_cli_progress_lock(void)
 {
     flockfile(stderr);
@@ -80,7 +81,7 @@ static void cut_text(char *text, int columns)
     }
 }
 
-/* The line that is open on the terminal; at most one is. */
+/* The line that the terminal shows now and that changes; NULL: none. */
 static spill_cli_progress_t *open_line;
 
 /* Write the text over the open line, and blanks over what remains of that. */
@@ -101,7 +102,7 @@ static void rewrite_line(spill_cli_progress_t *progress, char *text, const char 
 static void write_line(spill_cli_progress_t *progress, const char *format, const char *end,
                        va_list arguments) __attribute__((format(printf, 2, 0)));
 
-/* One lock for all: texts are short, and few threads ask. */
+/* All lines share one lock: texts are short, and few threads ask for them. */
 static pthread_mutex_t text_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void write_line(spill_cli_progress_t *progress, const char *format, const char *end,

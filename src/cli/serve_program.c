@@ -89,6 +89,15 @@ static spill_code_t read_options(const spill_invocation_t *invocation, char uri[
     return SPILL_OK;
 }
 
+/* While it runs, stderr is its log, and has nothing but JSON. */
+static spill_code_t run_gateway(const spill_gateway_options_t *options, spill_error_t *error)
+{
+    spill_cli_wrap_messages(spill_gateway_log_message);
+    spill_code_t code = spill_gateway_run(options, stdout, error);
+    spill_cli_wrap_messages(NULL);
+    return code;
+}
+
 spill_exit_t spill_cli_serve(const spill_invocation_t *invocation)
 {
     char uri[SPILL_CLI_URI];
@@ -97,14 +106,15 @@ spill_exit_t spill_cli_serve(const spill_invocation_t *invocation)
     spill_error_t error;
     spill_code_t code = read_options(invocation, uri, &options, &error);
     bool found = false;
-    if (code == SPILL_OK)
-        code = given->check ? spill_gateway_check(&options, stdout, &found, &error)
-                            : spill_gateway_run(&options, stdout, &error);
+    if (code == SPILL_OK && given->check)
+        code = spill_gateway_check(&options, stdout, &found, &error);
+    else if (code == SPILL_OK)
+        code = run_gateway(&options, &error);
     if (code != SPILL_OK)
         return spill_cli_fail(&error);
-    if (spill_gateway_log_lost() > 0) {
-        spill_cli_say("%" PRId64 " lines of the log could not be written",
-                      spill_gateway_log_lost());
+    char losses[SPILL_LOST_LINES_TEXT];
+    if (spill_lost_lines_text(spill_gateway_lost_lines(), losses)) {
+        spill_cli_say("the log: %s", losses);
         return SPILL_EXIT_FAILED;
     }
     return found ? SPILL_EXIT_FOUND : SPILL_EXIT_DONE;

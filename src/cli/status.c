@@ -106,18 +106,35 @@ static void print_owner(void *context, const spill_status_owner_t *owner)
     print_line(status, &line);
 }
 
+/* Pages without a head are not always half done: another program may have deleted the document. */
+static char *describe_owners(const spill_status_owners_t *owners)
+{
+    int64_t half_done = owners->count - owners->headless;
+    if (owners->headless == 0)
+        return bson_strdup_printf("%" PRId64 " that killed programs left half done", half_done);
+    const char *headless = "pages without a head: another program has deleted or replaced the "
+                           "document, or a drop or `migrate' ended early";
+    if (half_done == 0)
+        return bson_strdup_printf("%" PRId64 " %s %s", owners->headless,
+                                  spill_cli_plural(owners->headless, "owner has", "owners have"),
+                                  headless);
+    return bson_strdup_printf(
+        "%" PRId64 " that killed programs left half done; %" PRId64 " %s %s", half_done,
+        owners->headless, spill_cli_plural(owners->headless, "owner has", "owners have"), headless);
+}
+
 /* Print the first owners with an unfinished operation, and the total. */
 static spill_code_t look_at_owners(spill_cli_session_t *session, spill_error_t *error)
 {
     status_t *status = session->context;
     const char *shown = session->invocation->arguments[0];
     const char *name = spill_array_get_definition(session->array)->name;
-    int64_t count;
+    spill_status_owners_t owners;
     SPILL_TRY(
-        spill_status_owners(session->array, shown, ROWS_MAX, print_owner, session, &count, error));
-    if (count == 0)
+        spill_status_owners(session->array, shown, ROWS_MAX, print_owner, session, &owners, error));
+    if (owners.count == 0)
         return SPILL_OK;
-    char *state = bson_strdup_printf("%" PRId64 " that killed programs left half done", count);
+    char *state = describe_owners(&owners);
     char *store = spill_shell_word(shown);
     char *quoted = spill_shell_word(name);
     char *finish = bson_strdup_printf("spillway repair %s %s", store, quoted);
@@ -184,7 +201,8 @@ const spill_command_t spill_command_status = {
         "line \"operations\" has their number. Only a lease has a time. With --json these lines "
         "also have \"owner\".\n"
         "\n"
-        "A migration in place has an entry only if a run was interrupted after some owners; "
+        "A migration in place is listed if a run was interrupted after some owners, or was killed "
+        "while it adopted arrays, and if an undo has begun and not ended; "
         "`spillway migrate STORE PLAN' prints what is left. "
         "The exit code is 1 if something is unfinished.\n"
         "\n"

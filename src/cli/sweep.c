@@ -2,10 +2,13 @@
 #include "cli/operate.h"
 #include "cli/process.h"
 #include "core/array.h"
+#include "core/building.h"
+#include "service/retry_schedule.h"
 #include "service/service_manager.h"
 #include "store/store.h"
 #include "tools/migrate/migrate.h"
 #include "tools/migrate/staged.h"
+#include "tools/migrate/undoing.h"
 #include "util/clock.h"
 #include "util/error.h"
 #include "util/text.h"
@@ -29,10 +32,10 @@ static bool pause_between(spill_cli_migrate_t *run, int64_t interval_s)
     const struct timespec step = {.tv_nsec = 200 * 1000 * 1000};
     spill_job_metrics_next(&run->operate.metrics,
                            spill_clock_now_us(NULL) + interval_s * 1000 * 1000);
-    for (int64_t i = 0; i < interval_s * 5 && !spill_cli_interrupted(); i++)
+    for (int64_t i = 0; i < interval_s * 5 && !spill_cli_operate_stops(&run->operate); i++)
         nanosleep(&step, NULL);
     spill_job_metrics_next(&run->operate.metrics, 0);
-    return !spill_cli_interrupted();
+    return !spill_cli_operate_stops(&run->operate);
 }
 
 /* Report whether a later pass may succeed, because the store is only unreachable or busy now. */
@@ -41,27 +44,20 @@ static bool may_succeed_later(spill_code_t code, const spill_error_t *error)
     return code == SPILL_UNKNOWN || ((code == SPILL_IO || code == SPILL_BUSY) && error->retryable);
 }
 
-/*
- * After a pass that ended with `code`: the seconds to wait for the next pass; 0: no further pass.
- * `failed` counts failed passes since the last good one, at good_us.
- */
-static int64_t next_pause_s(const sweep_options_t *given, spill_code_t code,
-                            const spill_error_t *error, int *failed, int64_t *good_us)
+/* After a pass that ended with `code`: the seconds to wait for the next one; 0: there is none. */
+static int64_t next_pause_s(spill_cli_migrate_t *run, spill_code_t code, const spill_error_t *error,
+                            spill_retry_schedule_t *schedule)
 {
-    int64_t now_us = spill_clock_now_us(NULL), pause_s = 1;
+    const sweep_options_t *given = run->invocation->options;
+    int64_t pause_s = given->interval_s;
     if (!given->watch || (code != SPILL_OK && !may_succeed_later(code, error)))
         return 0;
-    if (code == SPILL_OK) {
-        *failed = 0;
-        *good_us = now_us;
-        return given->interval_s;
-    }
-    if (now_us - *good_us > given->give_up_s * 1000000)
-        return 0;
-    for (int i = 0; i < *failed && pause_s < given->interval_s; i++)
-        pause_s *= 2;
-    ++*failed;
-    return pause_s < given->interval_s ? pause_s : given->interval_s;
+    if (code == SPILL_OK)
+        spill_retry_schedule_reset(schedule);
+    else
+        pause_s = spill_retry_schedule_failed(schedule, spill_clock_now_us(NULL));
+    spill_job_metrics_gives_up(&run->operate.metrics, schedule->gives_up_us);
+    return pause_s;
 }
 
 /*
@@ -74,11 +70,13 @@ static spill_code_t find_swept(spill_cli_migrate_t *run, spill_definition_t *def
     SPILL_SCOPED(spill_building_release) spill_building_t checkpoint = {0};
     *building = false;
     SPILL_TRY(spill_store_definition(run->store, run->name, target, error));
+    SPILL_TRY(spill_undoing_check(run->store, run->name, error));
     *definition = *target;
     SPILL_TRY(spill_building_load(run->store, run->name, &checkpoint, error));
     *building = checkpoint.stored != NULL;
     if (!*building)
         return SPILL_OK;
+    SPILL_TRY(spill_undoing_check(run->store, checkpoint.original, error));
     SPILL_TRY(spill_catch_up_check(run->store, checkpoint.original, run->name, error));
     return spill_store_definition(run->store, checkpoint.original, definition, error);
 }
@@ -141,7 +139,8 @@ static void report_good_pass(spill_cli_migrate_t *run)
 }
 
 /* `pause_s` 0: there is no further try. */
-static void report_failure(spill_cli_migrate_t *run, const spill_error_t *error, int64_t pause_s)
+static void report_failure(spill_cli_migrate_t *run, const spill_error_t *error, int64_t pause_s,
+                           int64_t gives_up_us)
 {
     bson_t line = BSON_INITIALIZER;
     BSON_APPEND_UTF8(&line, "name", run->name);
@@ -150,6 +149,8 @@ static void report_failure(spill_cli_migrate_t *run, const spill_error_t *error,
     BSON_APPEND_INT64(&line, "inARow", atomic_load(&run->operate.metrics.failures_in_a_row));
     if (pause_s > 0)
         BSON_APPEND_DATE_TIME(&line, "nextTry", spill_clock_now_us(NULL) / 1000 + pause_s * 1000);
+    if (pause_s > 0)
+        BSON_APPEND_DATE_TIME(&line, "givesUp", gives_up_us / 1000);
     spill_cli_operate_log(&run->operate, "failure", &line);
     bson_destroy(&line);
     if (pause_s == 0)
@@ -171,7 +172,7 @@ static spill_code_t report_end(spill_cli_migrate_t *run, spill_code_t code, spil
     if (spill_cli_interrupted() && code != SPILL_OK)
         code = spill_fail_prefix(error, SPILL_CANCELLED, "%s, and the last pass failed", text);
     else if (code != SPILL_OK && may_succeed_later(code, error))
-        spill_fail_prefix(error, code, "gave up, because no pass ended well for %" PRId64 " s",
+        spill_fail_prefix(error, code, "gave up, because every pass failed for %" PRId64 " s",
                           given->give_up_s);
     else if (code != SPILL_OK)
         spill_fail_prefix(error, code, "stopped, because a retry cannot help");
@@ -191,8 +192,9 @@ static spill_code_t sweep_all(spill_cli_migrate_t *run, spill_error_t *error)
 {
     const sweep_options_t *given = run->invocation->options;
     spill_definition_t definition, target;
-    int failed = 0;
-    int64_t pause_s = 1, good_us = spill_clock_now_us(NULL);
+    spill_retry_schedule_t schedule = {.interval_s = given->interval_s,
+                                       .give_up_s = given->give_up_s};
+    int64_t pause_s = 1;
     bool building;
     run->name = run->invocation->arguments[1];
     spill_code_t code = SPILL_OK;
@@ -213,11 +215,11 @@ static spill_code_t sweep_all(spill_cli_migrate_t *run, spill_error_t *error)
         spill_job_metrics_end(&run->operate.metrics, code, error);
         if (code == SPILL_OK)
             spill_cli_migrate_end_pass(run);
-        pause_s = next_pause_s(given, code, error, &failed, &good_us);
+        pause_s = next_pause_s(run, code, error, &schedule);
         if (code == SPILL_OK && pause_s > 0)
             report_good_pass(run);
         else if (code != SPILL_OK && code != SPILL_CANCELLED)
-            report_failure(run, error, pause_s);
+            report_failure(run, error, pause_s, schedule.gives_up_us);
         if (pause_s > 0 && !pause_between(run, pause_s))
             pause_s = 0;
     }
@@ -243,11 +245,11 @@ static const spill_option_t SWEEP_OPTIONS[] = {
     SPILL_CLI_PACE_OPTIONS(sweep_options_t, operate, SPILL_CLI_RATE_OF_OWNERS),
     SPILL_CLI_THREADS_OPTION(sweep_options_t, operate, "Migrate owners,"),
     {"watch", NULL, SPILL_OPTION_FLAG, offsetof(sweep_options_t, watch),
-     "Repeat until it is interrupted, or no pass ended well for the time of --give-up"},
+     "Repeat until it is interrupted, or every pass failed for the time of --give-up"},
     {"interval", "SECONDS", SPILL_OPTION_NUMBER, offsetof(sweep_options_t, interval_s),
      "With --watch: seconds between two passes (60)"},
     {"give-up", "SECONDS", SPILL_OPTION_NUMBER, offsetof(sweep_options_t, give_up_s),
-     "With --watch: end if no pass ended well for this long (900)"},
+     "With --watch: end if every pass failed for this long, from the first failure on (900)"},
     {0}};
 
 const spill_command_t spill_command_sweep = {

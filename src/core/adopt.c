@@ -2,7 +2,9 @@
  * (tools/migrate/migrate.h).
  */
 #include "core/array.h"
+#include "core/building.h"
 #include "definition/schema.h"
+#include "layout/adoption.h"
 #include "layout/layout.h"
 #include "layout/reshape.h"
 #include "util/error.h"
@@ -56,5 +58,8 @@ spill_code_t spill_array_adopt(spill_array_t *array, const spill_value_t *owner,
     SPILL_TRY(spill_array_check_built(array, error));
     SPILL_TRY(check_layout(array, error));
     SPILL_TRY(spill_owner_init(&own, array, owner, error));
-    return adopt(&own, adopted, error);
+    spill_adoption_begin(array);
+    spill_code_t code = adopt(&own, adopted, error);
+    spill_adoption_end(array);
+    return code;
 }

@@ -2,6 +2,7 @@
 #include "bson/element_fields.h"
 #include "bson/value.h"
 #include "core/array.h"
+#include "core/building.h"
 #include "definition/schema.h"
 #include "layout/layout.h"
 #include "layout/referenced.h"
@@ -45,11 +46,22 @@ static spill_code_t check_id(const spill_definition_t *definition, const spill_v
     return code == SPILL_OK ? code : spill_fail_prefix(error, code, "element %zu", index);
 }
 
+/* What a document around a single element adds to the element's bytes, at most. */
+static int64_t bytes_around(const spill_owner_t *owner)
+{
+    int64_t head = spill_part_bytes_alone(owner, true, 1, 0);
+    int64_t page = spill_schema_of(&owner->array->definition)->has_pages
+                       ? spill_part_bytes_alone(owner, false, 1, 0)
+                       : 0;
+    return head > page ? head : page;
+}
+
 static spill_code_t check_elements(const spill_owner_t *owner, const spill_value_t *elements,
                                    size_t count, spill_error_t *error)
 {
     if (count == 0)
         return spill_fail(error, SPILL_INVALID, "there is nothing to append");
+    const int64_t around = bytes_around(owner);
     for (size_t i = 0; i < count; i++) {
         SPILL_TRY(spill_array_check_element(&elements[i], i, error));
         if (spill_schema_of(&owner->array->definition)->has_referenced_elements)
@@ -59,10 +71,7 @@ static spill_code_t check_elements(const spill_owner_t *owner, const spill_value
         spill_code_t code = spill_array_check_top_n(owner, &elements[i], error);
         if (code != SPILL_OK)
             return spill_fail_prefix(error, code, "element %zu", i);
-        int64_t bytes = spill_part_bytes_alone(owner, true, 1, elements[i].size_bytes);
-        int64_t page = spill_part_bytes_alone(owner, false, 1, elements[i].size_bytes);
-        if (bytes < page && spill_schema_of(&owner->array->definition)->has_pages)
-            bytes = page;
+        int64_t bytes = around + elements[i].size_bytes;
         if (bytes > SPILL_DOCUMENT_BYTES_MAX)
             return spill_fail(error, SPILL_TOO_BIG,
                               "element %zu has %u bytes: with a document around it that is %" PRId64
@@ -85,14 +94,31 @@ static spill_code_t check_op(const spill_op_t *op, spill_error_t *error)
     return SPILL_OK;
 }
 
+static int64_t bytes_of(const spill_value_t *elements, size_t count)
+{
+    int64_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += elements[i].size_bytes;
+    return bytes;
+}
+
+/*
+ * The most elements that fit one part; a single element always does. If some do not fit, more do
+ * not either. So try large steps first: most batches fit as a whole.
+ */
 static spill_part_t next_part(const spill_owner_t *owner, const spill_value_t *elements,
                               size_t count)
 {
     spill_part_t part = {.elements = elements};
-    while (part.count < count && spill_part_fits(owner, (int64_t)part.count + 1,
-                                                 part.bytes + elements[part.count].size_bytes)) {
-        part.bytes += elements[part.count].size_bytes;
-        part.count++;
+    for (size_t step = count; step > 0 && part.count < count;) {
+        step = step < count - part.count ? step : count - part.count;
+        int64_t bytes = part.bytes + bytes_of(elements + part.count, step);
+        if (spill_part_fits(owner, (int64_t)(part.count + step), bytes)) {
+            part.count += step;
+            part.bytes = bytes;
+        } else {
+            step /= 2;
+        }
     }
     return part;
 }

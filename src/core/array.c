@@ -7,7 +7,9 @@
 #include "bson/element_fields.h"
 #include "bson/update.h"
 #include "bson/value.h"
+#include "core/building.h"
 #include "definition/schema.h"
+#include "layout/adoption.h"
 #include "layout/append_combiner.h"
 #include "layout/layout.h"
 #include "layout/referenced.h"
@@ -48,6 +50,7 @@ spill_code_t spill_array_open(spill_store_t *store, const char *name, spill_arra
     opened->store = store;
     opened->retains = true;
     opened->others = spill_others_new();
+    opened->adoption = spill_adoption_new();
     pthread_mutex_init(&opened->tails_lock, NULL);
     spill_code_t code = load_definition(opened, name, error);
     spill_spiller_attach(store, spill_layout_spill_due);
@@ -66,6 +69,7 @@ void spill_array_close(spill_array_t *array)
         return;
     spill_deadline_t outer = spill_timed_suspend();
     spill_spiller_finish(array);
+    spill_adoption_free(array);
     spill_deadline_end(outer);
     pthread_mutex_destroy(&array->tails_lock);
     spill_append_combiner_free(array->combiner);

@@ -4,6 +4,7 @@
  */
 #include "bson/element_fields.h"
 #include "core/array.h"
+#include "core/building.h"
 #include "definition/schema.h"
 #include "layout/layout.h"
 #include "util/error.h"

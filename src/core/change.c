@@ -1,6 +1,7 @@
 /* Edit and remove elements: one by number or by id, all that match a filter, or the oldest. */
 #include "bson/element_fields.h"
 #include "core/array.h"
+#include "core/building.h"
 #include "layout/layout.h"
 #include "util/error.h"
 

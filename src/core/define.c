@@ -1,5 +1,6 @@
 /* Save and find definitions, and the records of definitions under construction. */
 #include "core/array.h"
+#include "core/building.h"
 #include "store/job.h"
 #include "store/timed.h"
 #include "util/error.h"
@@ -99,35 +100,37 @@ static spill_code_t compare_again(spill_store_t *store, const spill_definition_t
     return spill_fail_prefix(error, SPILL_UNKNOWN, "definition '%s' may have been saved", name);
 }
 
-/* Replace `stored` (NULL: nothing) by `definition`. */
+/* Replace `stored` (NULL: nothing) by `definition`. An undo that is in progress stays so. */
 static spill_code_t put_over(spill_store_t *store, const spill_definition_t *definition,
                              const bson_t *stored, bool *done, spill_error_t *error)
 {
-    spill_definition_t next = *definition;
-    next.largest = next.bounds;
+    spill_stored_definition_t next = {.definition = *definition};
+    next.definition.largest = next.definition.bounds;
     if (stored != NULL) {
-        spill_definition_t now;
-        spill_code_t code = spill_definition_from_bson(&now, stored, error);
+        spill_stored_definition_t now;
+        spill_code_t code = spill_stored_definition_from_bson(&now, stored, error);
         if (code == SPILL_OK)
-            code = check_change(store, &now, &next, error);
-        if (code == SPILL_REFUSED && spill_definition_keep_without_id(&now, &next))
-            code = check_change(store, &now, &next, error);
+            code = check_change(store, &now.definition, &next.definition, error);
+        if (code == SPILL_REFUSED &&
+            spill_definition_keep_without_id(&now.definition, &next.definition))
+            code = check_change(store, &now.definition, &next.definition, error);
         if (code != SPILL_OK)
             return code;
-        remember_largest(&next, &now.largest);
+        remember_largest(&next.definition, &now.definition.largest);
+        next.undoing = now.undoing;
     }
     bson_t document;
-    spill_definition_to_bson(&next, &document);
+    spill_stored_definition_to_bson(&next, &document);
     spill_code_t code = SPILL_OK;
     bool put = false;
     *done = stored != NULL && bson_equal(stored, &document);
     if (!*done)
-        code = spill_store_check_others(store, &next, error);
+        code = spill_store_check_others(store, &next.definition, error);
     if (code == SPILL_OK && !*done)
-        code = store->ops->catalog_put(store, SPILL_CATALOG_DEFINITION, next.name, stored,
+        code = store->ops->catalog_put(store, SPILL_CATALOG_DEFINITION, definition->name, stored,
                                        &document, &put, error);
     if (code == SPILL_OK && put)
-        code = compare_again(store, &next, &document, stored, error);
+        code = compare_again(store, &next.definition, &document, stored, error);
     *done = *done || put;
     bson_destroy(&document);
     return code;

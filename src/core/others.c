@@ -6,6 +6,7 @@
 #include "core/array.h"
 
 #include "bson/update.h"
+#include "definition/stored_names.h"
 #include "util/error.h"
 
 #include <string.h>
@@ -21,7 +22,7 @@ struct spill_others {
 void spill_array_reserved(const spill_definition_t *definition,
                           const char *reserved[SPILL_RESERVED_MAX])
 {
-    const char *names[] = {definition->array, "spill", definition->count_field,
+    const char *names[] = {definition->array, SPILL_STORED_ROOT, definition->count_field,
                            definition->overflow_field, definition->pages_field};
     size_t kept = 0;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)

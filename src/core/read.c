@@ -6,6 +6,7 @@
 #include "core/reading.h"
 #include "definition/schema.h"
 #include "layout/owner.h"
+#include "store/slice.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -139,13 +140,30 @@ static spill_code_t read_forward(spill_reading_t *reading, spill_error_t *error)
 
 /* ---- the read -------------------------------------------------------------------------------- */
 
+/* No number is between `after` and `before`. */
+static bool is_nothing(const spill_read_options_t *options)
+{
+    return options->after == INT64_MAX || options->before <= 0;
+}
+
+/* The lowest and the highest number that are read, if it is not nothing. */
+static int64_t lower_of(const spill_read_options_t *options)
+{
+    return options->after < 0 ? 0 : options->after + 1;
+}
+
+static int64_t upper_of(const spill_read_options_t *options)
+{
+    return options->before == INT64_MAX ? INT64_MAX : options->before - 1;
+}
+
 static spill_code_t read_once(spill_reading_t *reading, const spill_read_options_t *options,
                               spill_error_t *error)
 {
     bool newest_first = options->order == SPILL_NEWEST_FIRST;
-    bool nothing = options->after == INT64_MAX || options->before <= 0;
-    reading->lower = options->after < 0 || nothing ? 0 : options->after + 1;
-    reading->upper = options->before == INT64_MAX || nothing ? INT64_MAX : options->before - 1;
+    bool nothing = is_nothing(options);
+    reading->lower = nothing ? 0 : lower_of(options);
+    reading->upper = nothing ? INT64_MAX : upper_of(options);
     reading->limit = nothing ? 0 : (size_t)options->limit;
     reading->unread = false;
     reading->vanished = false;
@@ -166,29 +184,10 @@ static spill_code_t read_once(spill_reading_t *reading, const spill_read_options
     return SPILL_OK;
 }
 
-/* A slice and what it owns, in one block of memory. */
-typedef struct slice_memory {
-    spill_slice_t slice;
-    spill_run_t run;
-    spill_element_t elements[];
-} slice_memory_t;
-
-/* A slice of the first `count` elements of the run. The run becomes the slice's. */
-static spill_slice_t *slice_of(spill_run_t *run, size_t count)
-{
-    slice_memory_t *memory = bson_malloc(sizeof *memory + count * sizeof *memory->elements);
-    memory->slice = (spill_slice_t){.elements = memory->elements, .count = count, .memory = memory};
-    memory->run = *run;
-    *run = (spill_run_t){0};
-    for (size_t i = 0; i < count; i++)
-        memory->elements[i] = spill_run_element(&memory->run, i);
-    return &memory->slice;
-}
-
 static spill_slice_t *make_slice(spill_reading_t *reading, const spill_read_options_t *options)
 {
     bool newest_first = options->order == SPILL_NEWEST_FIRST;
-    spill_slice_t *slice = slice_of(&reading->run, reading->run.count);
+    spill_slice_t *slice = spill_slice_of(&reading->run, reading->run.count);
     slice->next = newest_first ? options->before : options->after;
     if (slice->count == 0)
         return slice;
@@ -234,6 +233,55 @@ static bool is_lost(const spill_state_t *head, missing_t *missing)
     return missing->tries > TRIES_MAX;
 }
 
+/* Read the documents, and again if other clients change them meanwhile. */
+static spill_code_t read_documents(const spill_owner_t *owner, const spill_read_options_t *options,
+                                   spill_slice_t **slice, spill_error_t *error)
+{
+    const spill_array_t *array = owner->array;
+    const spill_schema_t *schema = spill_schema_of(&array->definition);
+    spill_reading_t reading = {.owner = owner, .schema = schema};
+    spill_code_t code = SPILL_OK;
+    int tries = 0;
+    missing_t missing = {0};
+    bool again = true;
+    while (again) {
+        /* A replica may lack the document of a referenced element, and nothing would show it. */
+        reading.may_be_old =
+            tries == 0 && array->store->reads_copies && !schema->has_referenced_elements;
+        code = read_once(&reading, options, error);
+        if (code == SPILL_OK && !reading.vanished)
+            code = spill_reading_check(&reading, error);
+        again = code == SPILL_OK && (reading.vanished || reading.overtaken);
+        if (again && reading.vanished && is_lost(&reading.head.state, &missing))
+            code = spill_owner_missing_page(owner, SPILL_PAGE_HOLDING, error);
+        else if (again)
+            code = spill_owner_again(owner, &tries, error);
+        again = again && code == SPILL_OK;
+    }
+    if (code == SPILL_OK)
+        *slice = make_slice(&reading, options);
+    spill_run_release(&reading.run);
+    spill_response_release(&reading.head);
+    spill_response_release(&reading.page);
+    return code;
+}
+
+/* Read the newest elements, if the store has all of them in its memory. Else return NULL. */
+static spill_slice_t *recall(const spill_owner_t *owner, const spill_read_options_t *options)
+{
+    const spill_array_t *array = owner->array;
+    if (options->order != SPILL_NEWEST_FIRST || options->skip > 0 || is_nothing(options) ||
+        !spill_schema_of(&array->definition)->appends_to_head)
+        return NULL;
+    spill_recall_t recall = {.array_id = array->binding.array_id,
+                             .key = owner->key.data,
+                             .key_bytes = owner->key.size,
+                             .lower = lower_of(options),
+                             .upper = upper_of(options),
+                             .limit = options->limit};
+    return spill_store_recall(array->store, &recall);
+}
+
 spill_code_t spill_array_read(spill_array_t *array, const spill_value_t *owner,
                               const spill_read_options_t *options, spill_slice_t **slice,
                               spill_error_t *error)
@@ -244,34 +292,13 @@ spill_code_t spill_array_read(spill_array_t *array, const spill_value_t *owner,
     spill_read_options_t defaults;
     spill_read_options_init(&defaults);
     options = options != NULL ? options : &defaults;
-    spill_code_t code = check_options(options, error);
-    if (code != SPILL_OK)
-        return code;
+    SPILL_TRY(check_options(options, error));
     spill_owner_t own;
-    spill_reading_t reading = {.owner = &own, .schema = spill_schema_of(&array->definition)};
-    code = spill_owner_init(&own, array, owner, error);
-    int tries = 0;
-    missing_t missing = {0};
-    bool again = code == SPILL_OK;
-    while (again) {
-        /* A replica may lack the document of a referenced element, and nothing would show it. */
-        reading.may_be_old = tries == 0 && array->store->reads_copies &&
-                             !spill_schema_of(&array->definition)->has_referenced_elements;
-        code = read_once(&reading, options, error);
-        if (code == SPILL_OK && !reading.vanished)
-            code = spill_reading_check(&reading, error);
-        again = code == SPILL_OK && (reading.vanished || reading.overtaken);
-        if (again && reading.vanished && is_lost(&reading.head.state, &missing))
-            code = spill_owner_missing_page(&own, SPILL_PAGE_HOLDING, error);
-        else if (again)
-            code = spill_owner_again(&own, &tries, error);
-        again = again && code == SPILL_OK;
-    }
+    spill_code_t code = spill_owner_init(&own, array, owner, error);
     if (code == SPILL_OK)
-        *slice = make_slice(&reading, options);
-    spill_run_release(&reading.run);
-    spill_response_release(&reading.head);
-    spill_response_release(&reading.page);
+        *slice = recall(&own, options);
+    if (code == SPILL_OK && *slice == NULL)
+        code = read_documents(&own, options, slice, error);
     spill_owner_release(&own);
     return code;
 }
@@ -286,21 +313,12 @@ spill_code_t spill_array_read_newest(spill_array_t *array, const spill_value_t *
     return spill_array_read(array, owner, &options, slice, error);
 }
 
-void spill_slice_free(spill_slice_t *slice)
-{
-    if (slice == NULL)
-        return;
-    slice_memory_t *memory = slice->memory;
-    spill_run_release(&memory->run);
-    bson_free(memory);
-}
-
 /* ---- top-N ----------------------------------------------------------------------------------- */
 
 static spill_slice_t *make_top_slice(const spill_top_t *top, spill_run_t *run, int64_t limit)
 {
     size_t count = (int64_t)run->count > limit ? (size_t)limit : run->count;
-    spill_slice_t *slice = slice_of(run, count);
+    spill_slice_t *slice = spill_slice_of(run, count);
     slice->more = top->count > count;
     return slice;
 }

@@ -2,6 +2,7 @@
 #include "bson/element_fields.h"
 #include "bson/field_path.h"
 #include "definition/schema.h"
+#include "definition/stored_names.h"
 #include "util/error.h"
 
 #include <bson/bson.h>
@@ -129,9 +130,9 @@ static const char *problem_of_path(const char *path)
                "or rename the field";
     if (parts_of(path) > SPILL_PATH_PARTS_MAX)
         return "has more than 8 parts; name an array that is nested less deeply";
-    if (strcmp(path, "_id") == 0 || strcmp(path, "spill") == 0)
+    if (strcmp(path, "_id") == 0 || strcmp(path, SPILL_STORED_ROOT) == 0)
         return "is a name that Spillway uses itself";
-    return spill_starts_with_part(path, "_id") || spill_starts_with_part(path, "spill")
+    return spill_starts_with_part(path, "_id") || spill_starts_with_part(path, SPILL_STORED_ROOT)
                ? "is in a field that Spillway uses itself; choose another path"
                : NULL;
 }
@@ -174,7 +175,7 @@ static const char *problem_of(spill_name_role_t role, const char *name)
                    "--count-field, --overflow-field and --pages-field";
         if (strchr(name, '$') != NULL)
             return "contains '$', which field names here may not";
-        return strcmp(name, "_id") == 0 || strcmp(name, "spill") == 0
+        return strcmp(name, "_id") == 0 || strcmp(name, SPILL_STORED_ROOT) == 0
                    ? "is a name that Spillway uses itself"
                    : NULL;
     }

@@ -4,11 +4,12 @@
  *
  *   {name, collection, ... (every name), layout, keep, order, window (layout bucket), opWindow,
  *    keepElements, keepSeconds, topCount, unique,
- *    bounds: {threshold, pageCapacity, headBytesMax, pageBytesMax}, largest: {the same}}
+ *    bounds: {threshold, pageCapacity, headBytesMax, pageBytesMax}, largest: {the same}, undoing}
  *
  * Names that may be empty are left out if they are, except those of pages in layouts that have
  * pages. `order`, keepElements, keepSeconds and topCount are left out if they are 0, `unique`
- * if it is false. Bounds of pages are left out if the layout has no pages.
+ * if it is false. Bounds of pages are left out if the layout has no pages. `undoing` is there while
+ * the migration is undone.
  */
 #include "bson/field_path.h"
 #include "bson/record.h"
@@ -94,21 +95,31 @@ static const spill_field_t fields[] = {
     BOUNDS(bounds, "bounds", head_bounds, has_no_pages),
     BOUNDS(largest, "largest", bounds, has_pages),
     BOUNDS(largest, "largest", head_bounds, has_no_pages),
+    SPILL_FIELD(INT64, spill_stored_definition_t, undoing, "undoing", .flags = SPILL_FIELD_SPARSE),
 };
+_Static_assert(offsetof(spill_stored_definition_t, definition) == 0, "fields of both structs");
 
 static const spill_record_t record = {.name = "definition",
                                       .fields = fields,
                                       .count = sizeof fields / sizeof fields[0],
-                                      .size_bytes = sizeof(spill_definition_t),
+                                      .size_bytes = sizeof(spill_stored_definition_t),
                                       .closed = true};
+
+void spill_stored_definition_to_bson(const spill_stored_definition_t *stored, bson_t *document)
+{
+    bson_init(document);
+    spill_record_write(&record, stored, document);
+}
 
 void spill_definition_to_bson(const spill_definition_t *definition, bson_t *document)
 {
     if (document == NULL)
         return;
-    bson_init(document);
     if (definition != NULL)
-        spill_record_write(&record, definition, document);
+        spill_stored_definition_to_bson(&(spill_stored_definition_t){.definition = *definition},
+                                        document);
+    else
+        bson_init(document);
 }
 
 /* Check the ranges of `largest`, so that sums do not overflow; spill_definition_check checks
@@ -126,14 +137,24 @@ static spill_code_t check_largest(const spill_definition_t *definition, spill_er
                              "definition: field 'largest' has a number out of range");
 }
 
-static spill_code_t read_definition(const bson_t *document, spill_definition_t *definition,
+static spill_code_t read_definition(const bson_t *document, spill_stored_definition_t *stored,
                                     spill_error_t *error)
 {
-    SPILL_TRY(spill_record_read(&record, document, definition, error));
-    SPILL_TRY(check_largest(definition, error));
-    if (spill_definition_check(definition, error) != SPILL_OK)
+    SPILL_TRY(spill_record_read(&record, document, stored, error));
+    SPILL_TRY(check_largest(&stored->definition, error));
+    if (spill_definition_check(&stored->definition, error) != SPILL_OK)
         return spill_fail_prefix(error, SPILL_CORRUPT, "definition");
     return SPILL_OK;
+}
+
+spill_code_t spill_stored_definition_from_bson(spill_stored_definition_t *stored,
+                                               const bson_t *document, spill_error_t *error)
+{
+    *stored = (spill_stored_definition_t){0};
+    spill_code_t code = read_definition(document, stored, error);
+    if (code != SPILL_OK)
+        *stored = (spill_stored_definition_t){0};
+    return code;
 }
 
 spill_code_t spill_definition_from_bson(spill_definition_t *definition, const bson_t *document,
@@ -142,9 +163,9 @@ spill_code_t spill_definition_from_bson(spill_definition_t *definition, const bs
     SPILL_CHECK_POINTERS(error, definition);
     *definition = (spill_definition_t){0};
     SPILL_CHECK_POINTERS(error, document);
-    spill_code_t code = read_definition(document, definition, error);
-    if (code != SPILL_OK)
-        *definition = (spill_definition_t){0};
+    spill_stored_definition_t stored;
+    spill_code_t code = spill_stored_definition_from_bson(&stored, document, error);
+    *definition = stored.definition;
     return code;
 }
 

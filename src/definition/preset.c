@@ -37,7 +37,7 @@
 
 /* Each review is a document of its own. */
 #define REVIEWS_FIELDS                                                                             \
-    .keep = SPILL_KEEP_NEWEST, BOUNDS(1, 100), .op_window = DEFAULT_OP_WINDOW,                     \
+    .keep = SPILL_KEEP_NEWEST, BOUNDS(1, 1000), .op_window = DEFAULT_OP_WINDOW,                    \
     .collection = "products", .array = "reviewSummary", .page_collection = "reviews",              \
     .page_owner = "productId", .element_id_field = SPILL_ELEMENT_ID_FIELD,                         \
     .time_field = "createdAt", .value_field = "rating", .stats_count = "totalCount",               \

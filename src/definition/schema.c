@@ -6,6 +6,7 @@
 
 #include "bson/element_fields.h"
 #include "bson/value.h"
+#include "definition/stored_names.h"
 #include "util/error.h"
 
 #include <stddef.h>
@@ -43,7 +44,7 @@ const char *spill_bookkeeping_path(const char *array, const char *field,
 {
     char name[SPILL_NAME_SIZE];
     spill_bookkeeping_name(array, name);
-    char *end = stpcpy(stpcpy(path, "spill."), name);
+    char *end = stpcpy(stpcpy(path, SPILL_STORED_ROOT "."), name);
     if (field[0] != '\0')
         stpcpy(stpcpy(end, "."), field);
     return path;
@@ -291,7 +292,7 @@ static spill_code_t refuse_chosen(const spill_definition_t *definition, const ch
 static spill_code_t check_name(const spill_definition_t *definition, const char *name,
                                spill_error_t *error)
 {
-    if (strcmp(name, "spill") == 0)
+    if (strcmp(name, SPILL_STORED_ROOT) == 0)
         return refuse_name(definition, name, error);
     if (strcmp(name, "_id") == 0)
         return definition->element_id_field[0] == '\0' ? refuse_id(definition, error) : SPILL_OK;
@@ -348,7 +349,7 @@ bool spill_stored_element_reserves(const spill_definition_t *definition, const c
     bool no_id = definition->element_id_field[0] == '\0';
     if (is_stored_whole(definition))
         return false;
-    return (no_id && begins_with(path, "_id")) || begins_with(path, "spill") ||
+    return (no_id && begins_with(path, "_id")) || begins_with(path, SPILL_STORED_ROOT) ||
            begins_with(path, definition->page_owner) ||
            begins_with(path, definition->element_id_field);
 }
@@ -388,7 +389,7 @@ void spill_stored_element_append(const spill_definition_t *definition, const spi
 /* Is it a field of the document itself? `spill` and `_id` are, whatever the element has. */
 static bool is_own(const spill_definition_t *definition, const char *name)
 {
-    return strcmp(name, "_id") == 0 || strcmp(name, "spill") == 0 ||
+    return strcmp(name, "_id") == 0 || strcmp(name, SPILL_STORED_ROOT) == 0 ||
            strcmp(name, definition->page_owner) == 0;
 }
 

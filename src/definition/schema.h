@@ -242,6 +242,24 @@ spill_code_t spill_window_check(const spill_definition_t *definition, const char
 /* Is it 1 to SPILL_WINDOW_SIZE - 1 bytes of UTF-8 without control characters? */
 bool spill_window_text_valid(const char *text, size_t length);
 
+/* ---- stored definitions ---------------------------------------------------------------------- */
+
+/* A definition as the catalog has it. */
+typedef struct spill_stored_definition {
+    spill_definition_t definition;
+    /*
+     * Not 0: the migration is being undone since this time, in microseconds since 1970, and no
+     * client may adopt an array (layout/adoption.h). It also tells this definition from a later one
+     * with the same fields.
+     */
+    int64_t undoing;
+} spill_stored_definition_t;
+
+/* As spill_definition_from_bson and spill_definition_to_bson. */
+spill_code_t spill_stored_definition_from_bson(spill_stored_definition_t *stored,
+                                               const bson_t *document, spill_error_t *error);
+void spill_stored_definition_to_bson(const spill_stored_definition_t *stored, bson_t *document);
+
 /* ---- stored elements ------------------------------------------------------------------------- */
 
 /*

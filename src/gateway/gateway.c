@@ -161,7 +161,8 @@ static spill_metrics_state_t state_of(void *context)
                                    .primary = spill_targets_known(gateway->targets),
                                    .listen = running->address,
                                    .upstream = spill_targets_place(gateway->targets),
-                                   .activity = gateway->activity};
+                                   .activity = gateway->activity,
+                                   .log = spill_gateway_lost_lines()};
 }
 
 /* For operators: the status page, /metrics and /healthz. */
@@ -179,6 +180,7 @@ static void answer_request(void *context, const char *path, spill_http_answer_t 
             spill_http_say(answer, SPILL_HTTP_OK, "ok\n");
         else
             spill_http_say(answer, SPILL_HTTP_UNAVAILABLE, "no primary\n");
+        spill_lost_lines_say(spill_gateway_lost_lines(), answer);
     } else {
         spill_http_say(answer, SPILL_HTTP_NOT_FOUND, "try /, /metrics or /healthz\n");
     }

@@ -133,4 +133,5 @@ void spill_metrics_print(spill_metrics_t *metrics, const spill_metrics_state_t *
     print_durations(metrics, SPILL_METRICS_RELAYED, SPILL_METRICS_RELAYED, "relayed",
                     "Durations of relayed commands", out);
     print_refusals(state->activity, out);
+    spill_lost_lines_print(state->log, "serve", out);
 }

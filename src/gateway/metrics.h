@@ -3,6 +3,7 @@
 #define SPILL_GATEWAY_METRICS_H
 
 #include "gateway/activity.h"
+#include "service/lost_lines.h"
 #include "util/buffer.h"
 
 #include <spillway/error.h>
@@ -68,6 +69,7 @@ typedef struct spill_metrics_state {
     bool primary;
     const char *listen, *upstream; /* places, without passwords */
     spill_activity_t *activity;
+    const spill_lost_lines_t *log;
 } spill_metrics_state_t;
 
 static inline void spill_metrics_add(atomic_int_fast64_t *counter, int64_t more)

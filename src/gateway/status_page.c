@@ -72,7 +72,7 @@ static void print_uptime(FILE *to, int64_t uptime_us)
 static void print_tiles(FILE *to, spill_metrics_t *metrics, const spill_metrics_state_t *state)
 {
     int64_t failures = atomic_load(&metrics->failures),
-            overloads = atomic_load(&metrics->overloaded);
+            overloads = atomic_load(&metrics->overloaded), lost = atomic_load(&state->log->lines);
     fputs("<ul>\n", to);
     print_tile(to, !state->primary, state->primary ? "yes" : "no", "the server has a primary");
     print_count(to, false, state->connections, "connections");
@@ -81,6 +81,8 @@ static void print_tiles(FILE *to, spill_metrics_t *metrics, const spill_metrics_
     print_count(to, false, state->spills, "spills to pages");
     print_count(to, failures > 0, failures, "upstream failures");
     print_count(to, overloads > 0, overloads, "refused for memory");
+    if (lost > 0)
+        print_count(to, true, lost, "lines missing in the log");
     print_uptime(to, state->uptime_us);
     fputs("</ul>\n", to);
 }

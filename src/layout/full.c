@@ -19,6 +19,7 @@
  */
 #include "layout/reshape.h"
 
+#include "layout/adoption.h"
 #include "util/error.h"
 
 /*
@@ -142,12 +143,20 @@ static spill_code_t adopt_split(const spill_owner_t *owner, const copy_t *copy, 
                                 spill_error_t *error)
 {
     spill_request_t adopt = spill_owner_request(owner, SPILL_REQUEST_ADOPT_SPLIT, SPILL_HEAD);
+    int64_t until;
+    adopt.adopt.run_us = spill_adopt_run_us(owner->array->store, true);
+    SPILL_TRY(spill_adoption_until(owner, adopt.adopt.run_us, &until, error));
     adopt.incarnation = copy->incarnation;
     adopt.adopt.until = copy->lease - owner->array->store->margin_us;
+    if (until > 0 && until < adopt.adopt.until)
+        adopt.adopt.until = until;
     adopt.adopt.run = &copy->run;
     adopt.adopt.slots = (int64_t)copy->run.count;
     adopt.adopt.more_pages = copy->pages - 1;
-    return spill_owner_step(owner, &adopt, done, error);
+    spill_code_t code = spill_owner_step(owner, &adopt, done, error);
+    if (code == SPILL_UNKNOWN)
+        spill_adoption_unknown(owner->array);
+    return code;
 }
 
 /*
@@ -216,7 +225,7 @@ static spill_code_t attempt(const spill_owner_t *owner, spill_response_t *head, 
     if (code == SPILL_OK && copied)
         code = adopt_split(owner, copy, adopted, error);
     bool refused = !*adopted && (code == SPILL_OK || code == SPILL_TOO_BIG);
-    if (refused && copy->pages > 0)
+    if ((refused || code == SPILL_REFUSED) && copy->pages > 0)
         give_up(owner, copy);
     if (code == SPILL_TOO_BIG)
         return refuse_room(owner, error);

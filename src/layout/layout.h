@@ -20,6 +20,7 @@
  *   drop.c             drop an owner
  *   head_end.c         a head that ends by another step than a drop
  *   repair.c           finish what dead clients left
+ *   adoption.c         the right to adopt arrays, beside an undo
  *   reshape.c          move elements of a long head to pages; full.c adopts a full document
  *   append_combiner.c  appends of several threads to one owner, as one request
  *   layout.c           the table of layouts

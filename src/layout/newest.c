@@ -163,15 +163,14 @@ static spill_run_t planned_run(const spill_response_t *head, const plan_t *from,
     return run;
 }
 
-/* The page is another client's copy of this head: end the plan where the page ends. */
-static void adopt(const spill_response_t *head, const spill_response_t *page, const plan_t *from,
-                  plan_t *plan)
+/* The page is another client's copy of this head: the plan now ends with this page. */
+static void adopt(const spill_response_t *head, const spill_response_t *page, plan_t *plan)
 {
-    plan->slots = from->slots + spill_state_slots(&page->state);
-    plan->bytes = from->bytes + page->state.live_bytes;
-    for (plan->live = from->live;
-         plan->live < head->run.count &&
-         head->run.entries[plan->live].seq < head->state.first + plan->slots;)
+    plan->slots += spill_state_slots(&page->state);
+    plan->bytes += page->state.live_bytes;
+    plan->pages++;
+    while (plan->live < head->run.count &&
+           head->run.entries[plan->live].seq < head->state.first + plan->slots)
         plan->live++;
 }
 
@@ -278,18 +277,52 @@ static spill_code_t make_way(const spill_owner_t *owner, const spill_state_t *st
     return code;
 }
 
+/* Is the page a copy of this head's elements from number `first` on? */
+static bool is_copy(const spill_state_t *head, const spill_state_t *page, int64_t first)
+{
+    return page->present && page->incarnation == head->incarnation &&
+           page->source_rev == head->rev && page->first == first;
+}
+
 /*
- * Put the planned pages. If the first place already has another client's copy of the same head (its
- * source_rev is equal), end `plan` with that page, which is then in `page` and may have another
- * size. If the store refused a later page, end the plan before it. *ready: the plan's pages exist
- * and may be cut.
+ * The store refused the pages from index `from` on, or some of them. Add those that are copies of
+ * the same head (their source_rev is equal) to the plan: two clients that move one array share
+ * their work, and one cut takes all pages of both. A copy may be of another size than planned. The
+ * plan then ends with it. *taken: the plan's elements as the pages have them.
  */
-static spill_code_t put_pages(const spill_owner_t *owner, const spill_response_t *head,
-                              puts_t *puts, plan_t *plan, spill_response_t *page, bool *ready,
-                              spill_error_t *error)
+static spill_code_t adopt_copies(const spill_owner_t *owner, const spill_response_t *head,
+                                 puts_t *puts, size_t from, plan_t *plan, spill_run_t *taken,
+                                 spill_error_t *error)
 {
     static const plan_t nothing = {0};
     const spill_state_t *state = &head->state;
+    spill_run_t own = planned_run(head, &nothing, plan);
+    for (size_t i = from; i < puts->count; i++)
+        puts->requests[i] = spill_owner_whole_request(owner, state->pages + (int64_t)i);
+    SPILL_TRY(spill_owner_call_all(owner, &puts->requests[from], puts->count - from,
+                                   &puts->responses[from], error));
+    spill_run_add_from(&own, 0, taken);
+    for (size_t i = from; i < puts->count; i++) {
+        const spill_response_t *page = &puts->responses[i];
+        if (!is_copy(state, &page->state, state->first + plan->slots))
+            return SPILL_OK;
+        adopt(head, page, plan);
+        spill_run_add_from(&page->run, 0, taken);
+        if (plan->slots != puts->plans[i].slots)
+            return SPILL_OK;
+    }
+    return SPILL_OK;
+}
+
+/*
+ * Put the planned pages. *plan: those that exist now and may be cut, put by this client or another
+ * one; *ready: there are any. `taken` has their elements if another client put some of them, else
+ * it stays empty.
+ */
+static spill_code_t put_pages(const spill_owner_t *owner, const spill_response_t *head,
+                              puts_t *puts, plan_t *plan, spill_run_t *taken, bool *ready,
+                              spill_error_t *error)
+{
     size_t done = 0;
     puts->runs = bson_malloc0(puts->count * sizeof *puts->runs);
     puts->deleted = bson_malloc0(puts->count * sizeof *puts->deleted);
@@ -297,26 +330,19 @@ static spill_code_t put_pages(const spill_owner_t *owner, const spill_response_t
     puts->responses = bson_malloc0(puts->count * sizeof *puts->responses);
     for (size_t i = 0; i < puts->count; i++)
         puts->requests[i] = put_request(owner, head, puts, i);
+    *plan = (plan_t){0};
     *ready = false;
-    spill_code_t code =
-        spill_owner_call_all(owner, puts->requests, puts->count, puts->responses, error);
-    while (code == SPILL_OK && done < puts->count && puts->responses[done].outcome == SPILL_DONE)
+    SPILL_TRY(spill_owner_call_all(owner, puts->requests, puts->count, puts->responses, error));
+    while (done < puts->count && puts->responses[done].outcome == SPILL_DONE)
         done++;
-    if (code != SPILL_OK || done > 0) {
-        *ready = code == SPILL_OK;
-        *plan = puts->plans[done > 0 ? done - 1 : 0];
-        return code;
-    }
-    code = spill_owner_read_whole(owner, state->pages, page, error);
-    *ready = code == SPILL_OK && page->state.present &&
-             page->state.incarnation == state->incarnation &&
-             page->state.source_rev == state->rev && page->state.first == state->first;
-    *plan = puts->plans[0];
-    if (*ready)
-        adopt(head, page, &nothing, plan);
-    else if (code == SPILL_OK && page->state.present && page->state.lease > 0)
-        code = make_way(owner, state, error);
-    return code;
+    if (done > 0)
+        *plan = puts->plans[done - 1];
+    if (done < puts->count)
+        SPILL_TRY(adopt_copies(owner, head, puts, done, plan, taken, error));
+    *ready = plan->pages > 0;
+    const spill_state_t *first = &puts->responses[0].state;
+    return !*ready && first->present && first->lease > 0 ? make_way(owner, &head->state, error)
+                                                         : SPILL_OK;
 }
 
 spill_request_t spill_newest_cut_request(const spill_owner_t *owner, const spill_state_t *head,
@@ -349,13 +375,13 @@ static spill_code_t cut(const spill_owner_t *owner, const spill_state_t *head, c
  * which the next try replaces the pages with a newer copy.
  */
 static spill_code_t cut_if_same(const spill_owner_t *owner, const spill_response_t *head,
-                                const plan_t *plan, const spill_response_t *page, bool *done,
+                                const plan_t *plan, const spill_run_t *taken, bool *done,
                                 spill_error_t *error)
 {
     static const plan_t nothing = {0};
     spill_run_t own = planned_run(head, &nothing, plan);
-    bool adopted = page->state.present;
-    spill_code_t code = cut(owner, &head->state, plan, adopted ? &page->run : &own, done, error);
+    spill_code_t code =
+        cut(owner, &head->state, plan, taken->count > 0 ? taken : &own, done, error);
     if (code != SPILL_OK || *done)
         return code;
     spill_request_t raise = spill_owner_request(owner, SPILL_REQUEST_RECOUNT, SPILL_HEAD);
@@ -370,7 +396,7 @@ static spill_code_t cut_if_same(const spill_owner_t *owner, const spill_response
 static spill_code_t move(const spill_owner_t *owner, need_t need, spill_response_t *head,
                          plan_t *plan, bool *done, bool *finished, spill_error_t *error)
 {
-    spill_response_t page = SPILL_RESPONSE_INIT;
+    spill_run_t taken = {0};
     puts_t puts = {0};
     bool ready = false;
     spill_code_t code = SPILL_OK;
@@ -378,15 +404,15 @@ static spill_code_t move(const spill_owner_t *owner, need_t need, spill_response
         plan_pages(owner, head, need, &puts);
     *finished = puts.count == 0;
     if (!*finished)
-        code = put_pages(owner, head, &puts, plan, &page, &ready, error);
+        code = put_pages(owner, head, &puts, plan, &taken, &ready, error);
     if (ready)
         code = head->state.pages == 0 || owner->array->store->ops->others_write
-                   ? cut_if_same(owner, head, plan, &page, done, error)
+                   ? cut_if_same(owner, head, plan, &taken, done, error)
                    : cut(owner, &head->state, plan, NULL, done, error);
     if (*done)
         *finished = moved_enough(owner, &head->state, plan, need);
     release_puts(&puts);
-    spill_response_release(&page);
+    spill_run_release(&taken);
     /* Each step is guarded: whether a lost one was applied shows when the head is read again. */
     return code == SPILL_UNKNOWN ? SPILL_OK : code;
 }

@@ -25,12 +25,14 @@ typedef struct spill_tail {
 } spill_tail_t;
 
 struct spill_append_combiner;
-typedef struct spill_others spill_others_t; /* core/others.c */
+typedef struct spill_others spill_others_t;     /* core/others.c */
+typedef struct spill_adoption spill_adoption_t; /* layout/adoption.h */
 
 struct spill_array {
     spill_store_t *store;
     struct spill_append_combiner *combiner; /* NULL: threads do not combine their appends */
     spill_others_t *others;                 /* NULL in arrays that no caller has opened */
+    spill_adoption_t *adoption;             /* the same */
     spill_definition_t definition;
     bool retains;        /* appends delete old elements; false while elements are copied to it */
     bool building;       /* changes are refused: see core/array.h */

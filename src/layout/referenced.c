@@ -380,6 +380,12 @@ spill_code_t spill_referenced_write_out_all(const spill_owner_t *owners,
 
 /* ---- append ---------------------------------------------------------------------------------- */
 
+/*
+ * The page capacity bounds the journal. Old elements are trimmed after this number of appended ones
+ * at the latest, however long the journal may be.
+ */
+enum { RETAIN_STEP_MAX = 100 };
+
 /* The answer to the request has the elements to write out. */
 static spill_request_t append_request(const spill_owner_t *owner, const spill_part_t *part)
 {
@@ -396,8 +402,9 @@ static void after_append(spill_owner_t *owner, const spill_request_t *append,
     int64_t first = head->seq;
     if (spill_state_slots(&head->state) >= append->append.due)
         write_out_after(owner, head);
-    owner->retain_is_due =
-        spill_retain_is_due(first, (int64_t)append->append.element_count, append->append.due_limit);
+    int64_t limit = append->append.due_limit;
+    owner->retain_is_due = spill_retain_is_due(first, (int64_t)append->append.element_count,
+                                               limit < RETAIN_STEP_MAX ? limit : RETAIN_STEP_MAX);
 }
 
 static spill_code_t make_room(spill_owner_t *owner, const spill_part_t *part,

@@ -1,6 +1,7 @@
 #include "layout/reshape.h"
 
 #include "bson/value.h"
+#include "layout/adoption.h"
 #include "layout/layout.h"
 #include "layout/unique.h"
 #include "util/error.h"
@@ -9,6 +10,9 @@
 #include <string.h>
 
 /* ---- adoption -------------------------------------------------------------------------------- */
+
+/* The server rewrites the document. Up to this size of the array it needs little time. */
+enum { SMALL_BYTES = 1 << 20 };
 
 /*
  * The number of elements to read at a time: all, or about SPILL_MOVE_BYTES of them, but at least a
@@ -38,11 +42,18 @@ static spill_code_t adopt(const spill_owner_t *owner, const spill_oversized_t *o
     request.limits.bytes_max = oversized->full ? 0 : SPILL_DOCUMENT_BYTES_MAX;
     if (oversized->bytes <= SPILL_MOVE_BYTES)
         request.adopt.shown = INT64_MAX;
+    request.adopt.run_us =
+        spill_adopt_run_us(owner->array->store, oversized->bytes > SMALL_BYTES || oversized->full);
     int tries = 0;
     spill_code_t code = SPILL_UNKNOWN;
     while (code == SPILL_UNKNOWN) {
+        SPILL_TRY(spill_adoption_until(owner, request.adopt.run_us, &request.adopt.until, error));
         request.incarnation = spill_owner_now(owner);
         code = spill_owner_call(owner, &request, head, error);
+        if (code == SPILL_UNKNOWN)
+            spill_adoption_unknown(owner->array);
+        if (code == SPILL_OK && head->outcome != SPILL_DONE && spill_adoption_may_be_late(owner))
+            code = SPILL_UNKNOWN;
         if (code == SPILL_UNKNOWN && spill_owner_again(owner, &tries, error) != SPILL_OK)
             return SPILL_CONFLICT;
     }
@@ -427,37 +438,67 @@ static spill_code_t adopt_array(const spill_owner_t *owner, const spill_oversize
     return code == SPILL_TOO_BIG ? spill_adopt_full(owner, reshaped, error) : code;
 }
 
+/* The tries at moving an array's elements. */
+typedef struct tries {
+    int lost;          /* since the last one that moved elements, of this client or another */
+    int64_t next_page; /* that the head counts if only this client moves; -1: not known */
+    int64_t limit;     /* elements to read for the next try */
+} tries_t;
+
+/*
+ * After a try that moved elements, or found that another client did, the next one reads many. After
+ * another lost one, it reads a page only, so that other programs change less of it meanwhile.
+ */
+static spill_code_t count_try(const spill_owner_t *owner, const spill_state_t *head, int64_t pages,
+                              tries_t *tries, spill_error_t *error)
+{
+    bool others_moved = tries->next_page >= 0 && head->pages > tries->next_page;
+    tries->next_page = head->pages + pages;
+    if (pages > 0 || others_moved)
+        tries->lost = 0;
+    if (pages == 0)
+        SPILL_TRY(spill_owner_again(owner, &tries->lost, error));
+    tries->limit = tries->lost > 1 ? owner->array->definition.bounds.page_capacity
+                                   : run_limit(owner, head->live, head->live_bytes);
+    return SPILL_OK;
+}
+
+/* Move elements of the managed array until its head is small, or the work is asked to stop. */
+static spill_code_t move_all(spill_owner_t *owner, int64_t limit, spill_response_t *head,
+                             spill_reshaped_t *reshaped, spill_error_t *error)
+{
+    const spill_store_t *store = owner->array->store;
+    tries_t tries = {.next_page = -1, .limit = limit};
+    bool finished = false;
+    while (true) {
+        int64_t pages = reshaped->pages;
+        SPILL_TRY(move(owner, tries.limit, head, reshaped, &finished, error));
+        if (finished)
+            return SPILL_OK;
+        if (spill_store_stopped(store))
+            return spill_fail(error, SPILL_CANCELLED, "stopped between two steps of one array");
+        SPILL_TRY(count_try(owner, &head->state, reshaped->pages - pages, &tries, error));
+    }
+}
+
 spill_code_t spill_reshape(spill_owner_t *owner, const spill_oversized_t *oversized,
                            spill_reshaped_t *reshaped, spill_error_t *error)
 {
-    spill_response_t head = SPILL_RESPONSE_INIT;
-    int tries = 0;
-    bool finished = false, unmanaged = !oversized->managed;
-    spill_code_t code = SPILL_OK;
-    if (unmanaged)
-        code = spill_unique_check_unmanaged(owner, error);
-    if (unmanaged && code == SPILL_OK)
-        code = adopt_array(owner, oversized, &head, reshaped, error);
-    int64_t limit = run_limit(owner, oversized->elements, oversized->bytes);
-    while (code == SPILL_OK && !finished) {
-        int64_t moved = reshaped->elements;
-        code = move(owner, limit, &head, reshaped, &finished, error);
-        if (code == SPILL_REFUSED && unmanaged && !reshaped->adopted)
-            code = refuse_fields(owner, error);
-        limit = run_limit(owner, head.state.live, head.state.live_bytes);
-        if (reshaped->elements > moved)
-            tries = 0;
-        else if (code == SPILL_OK && !finished)
-            code = spill_owner_again(owner, &tries, error);
-        if (tries > 0) /* move less, so that other programs change less of it meanwhile */
-            limit = owner->array->definition.bounds.page_capacity;
+    SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
+    bool unmanaged = !oversized->managed;
+    if (unmanaged) {
+        SPILL_TRY(spill_unique_check_unmanaged(owner, error));
+        SPILL_TRY(adopt_array(owner, oversized, &head, reshaped, error));
     }
-    if (code == SPILL_OK && !unmanaged && reshaped->elements == 0)
-        code = recount(owner, &head.state, error);
-    if (code == SPILL_OK)
-        spill_layout_retain(owner);
-    spill_response_release(&head);
-    return code;
+    int64_t limit = run_limit(owner, oversized->elements, oversized->bytes);
+    spill_code_t code = move_all(owner, limit, &head, reshaped, error);
+    if (code == SPILL_REFUSED && unmanaged && !reshaped->adopted)
+        return refuse_fields(owner, error);
+    SPILL_TRY(code);
+    if (!unmanaged && reshaped->elements == 0)
+        SPILL_TRY(recount(owner, &head.state, error));
+    spill_layout_retain(owner);
+    return SPILL_OK;
 }
 
 /* ---- undo ------------------------------------------------------------------------------------ */

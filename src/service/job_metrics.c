@@ -90,6 +90,13 @@ void spill_job_metrics_next(spill_job_metrics_t *metrics, int64_t next_us)
     pthread_mutex_unlock(&metrics->lock);
 }
 
+void spill_job_metrics_gives_up(spill_job_metrics_t *metrics, int64_t gives_up_us)
+{
+    pthread_mutex_lock(&metrics->lock);
+    metrics->gives_up_us = gives_up_us;
+    pthread_mutex_unlock(&metrics->lock);
+}
+
 void spill_job_metrics_failures(spill_job_metrics_t *metrics, spill_job_failures_t *failures)
 {
     *failures = (spill_job_failures_t){.passes = atomic_load(&metrics->passes),
@@ -101,6 +108,7 @@ void spill_job_metrics_failures(spill_job_metrics_t *metrics, spill_job_failures
     memcpy(failures->message, metrics->message, sizeof failures->message);
     failures->failed_us = metrics->failed_us;
     failures->next_us = metrics->next_us;
+    failures->gives_up_us = metrics->gives_up_us;
     pthread_mutex_unlock(&metrics->lock);
 }
 
@@ -185,7 +193,8 @@ void spill_job_metrics_print(spill_job_metrics_t *metrics, spill_buffer_t *out)
                 (double)atomic_load(&metrics->progress_per_mille) / 1e3, out);
     print_gauge(metrics, "waiting",
                 "1 while the job waits: it is paused, or the server is slow or behind",
-                atomic_load(&metrics->waits) ? 1 : 0, out);
+                atomic_load(&metrics->waits) || atomic_load(&metrics->paused) ? 1 : 0, out);
+    spill_lost_lines_print(metrics->log, metrics->command, out);
 }
 
 void spill_job_metrics_answer(void *context, const char *path, spill_http_answer_t *answer)
@@ -204,9 +213,10 @@ void spill_job_metrics_answer(void *context, const char *path, spill_http_answer
     pthread_mutex_unlock(&metrics->lock);
     if (failure == SPILL_OK) {
         spill_http_say(answer, SPILL_HTTP_OK, "ok\n");
-        return;
+    } else {
+        spill_http_say(answer, SPILL_HTTP_UNAVAILABLE, "the last pass failed: ");
+        spill_http_say(answer, SPILL_HTTP_UNAVAILABLE, spill_code_name(failure));
+        spill_http_say(answer, SPILL_HTTP_UNAVAILABLE, "; the log has the reason\n");
     }
-    spill_http_say(answer, SPILL_HTTP_UNAVAILABLE, "the last pass failed: ");
-    spill_http_say(answer, SPILL_HTTP_UNAVAILABLE, spill_code_name(failure));
-    spill_http_say(answer, SPILL_HTTP_UNAVAILABLE, "; the log has the reason\n");
+    spill_lost_lines_say(metrics->log, answer);
 }

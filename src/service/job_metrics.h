@@ -6,6 +6,7 @@
 #define SPILL_SERVICE_JOB_METRICS_H
 
 #include "service/http_server.h"
+#include "service/lost_lines.h"
 #include "tools/migrate/migrate.h"
 
 #include <spillway/definition.h>
@@ -30,7 +31,8 @@
 #define SPILL_JOB_CODE_COUNT (0 SPILL_CODES(SPILL_JOB_COUNT_CODE))
 
 typedef struct spill_job_metrics {
-    const char *command; /* "sweep"; borrowed */
+    const char *command;           /* "sweep"; borrowed */
+    const spill_lost_lines_t *log; /* of the file of --log; borrowed; NULL: there is none */
 #define SPILL_JOB_FIELD(field, name, help) atomic_int_fast64_t field;
     SPILL_JOB_COUNTERS(SPILL_JOB_FIELD)
 #undef SPILL_JOB_FIELD
@@ -38,12 +40,14 @@ typedef struct spill_job_metrics {
     atomic_int_fast64_t failures_in_a_row;
     atomic_int_fast64_t started_us, succeeded_us; /* since 1970; 0: never */
     atomic_int_fast64_t progress_per_mille;       /* of the pass, where its work is known */
-    atomic_bool waits;                            /* paused, or for a slow server */
+    atomic_bool waits;                            /* for its turn: paused, or a slow server */
+    atomic_bool paused;                           /* by an operator, also between two passes */
     pthread_mutex_t lock;                         /* of the following */
     spill_code_t failure;                         /* of the last pass; SPILL_OK: it ended well */
     char message[SPILL_ERROR_MESSAGE_SIZE];       /* of the last pass that failed; "": none did */
     int64_t failed_us;                            /* when that was, since 1970 */
     int64_t next_us;                              /* when the next pass begins; 0: not known */
+    int64_t gives_up_us;                          /* if passes fail until then; 0: it does not */
     char definition[SPILL_NAME_SIZE];             /* the array, or the joint collection */
 } spill_job_metrics_t;
 
@@ -73,12 +77,16 @@ void spill_job_metrics_end(spill_job_metrics_t *metrics, spill_code_t code,
 /* Set when the next pass begins, in microseconds since 1970; 0: it has begun, or there is none. */
 void spill_job_metrics_next(spill_job_metrics_t *metrics, int64_t next_us);
 
+/* Set when the job gives up if passes fail until then, in microseconds since 1970; 0: never. */
+void spill_job_metrics_gives_up(spill_job_metrics_t *metrics, int64_t gives_up_us);
+
 /* What an operator asks first: how many passes failed, why, and when the next one begins. */
 typedef struct spill_job_failures {
     char definition[SPILL_NAME_SIZE];
     int64_t passes, failures, in_a_row;
     char message[SPILL_ERROR_MESSAGE_SIZE]; /* of the last failure, without secrets; "": none */
     int64_t failed_us, next_us;             /* since 1970; 0: never */
+    int64_t gives_up_us;
 } spill_job_failures_t;
 
 void spill_job_metrics_failures(spill_job_metrics_t *metrics, spill_job_failures_t *failures);
@@ -88,7 +96,8 @@ void spill_job_metrics_print(spill_job_metrics_t *metrics, spill_buffer_t *out);
 
 /*
  * A spill_http_answer_fn whose context is a spill_job_metrics_t: /metrics, and /healthz with 200,
- * or 503 and the error code if the last pass failed.
+ * or 503 and the error code if the last pass failed. A log that lacks lines is named in both cases,
+ * and changes no status: the work does not need the log.
  */
 void spill_job_metrics_answer(void *context, const char *path, spill_http_answer_t *answer);
 

@@ -3,6 +3,7 @@
 #include "bson/field_path.h"
 #include "bson/value.h"
 #include "definition/schema.h"
+#include "definition/stored_names.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -51,7 +52,7 @@ static int64_t bookkeeping_bytes(const spill_definition_t *definition, const spi
         ops = 1; /* there is always an entry */
     return BOOKKEEPING_BYTES + array_bytes(deleted) + deleted * SPILL_NUMBER_BYTES +
            array_bytes(ops) + ops * SPILL_OP_BYTES +
-           (state->lease > 0 ? field_bytes("lease", SPILL_NUMBER_BYTES) : 0);
+           (state->lease > 0 ? field_bytes(SPILL_STORED_LEASE, SPILL_NUMBER_BYTES) : 0);
 }
 
 /* Referenced elements: the summary and its bookkeeping, which has the sum at most twice. */
@@ -60,8 +61,9 @@ static int64_t summary_bytes(const spill_definition_t *definition)
     return field_bytes(definition->array,
                        FRAME_BYTES + field_bytes(definition->stats_count, SPILL_NUMBER_BYTES) +
                            field_bytes(definition->stats_average, SPILL_NUMBER_BYTES)) +
-           field_bytes("sum", SPILL_SUM_BYTES) + field_bytes("value", SPILL_SUM_BYTES) +
-           field_bytes("src", SPILL_NUMBER_BYTES);
+           field_bytes(SPILL_STORED_SUM, SPILL_SUM_BYTES) +
+           field_bytes(SPILL_STORED_INTENT_VALUE, SPILL_SUM_BYTES) +
+           field_bytes(SPILL_STORED_SOURCE_REV, SPILL_NUMBER_BYTES);
 }
 
 /*
@@ -76,8 +78,8 @@ static int64_t top_bytes(const spill_definition_t *definition, const spill_top_t
     if (!spill_schema_of(definition)->has_top)
         return 0;
     return field_bytes(definition->top_field, FRAME_BYTES + (shown > room ? shown : room)) +
-           field_bytes("shown", SPILL_NUMBER_BYTES) +
-           field_bytes("top", array_bytes(noted) + noted * SPILL_TOP_ENTRY_BYTES);
+           field_bytes(SPILL_STORED_SHOWN, SPILL_NUMBER_BYTES) +
+           field_bytes(SPILL_STORED_TOP, array_bytes(noted) + noted * SPILL_TOP_ENTRY_BYTES);
 }
 
 /* Layout bucket: bytes of a head or a page without the elements. */
@@ -130,10 +132,10 @@ int64_t spill_state_document_bytes(const spill_definition_t *definition, const s
     int64_t elements = array_bytes(live) + live_bytes;
     int64_t bytes = bookkeeping_bytes(definition, state, live);
     if (spill_schema_of(definition)->has_referenced_elements)
-        return bytes +
-               (head ? head_bytes(definition, owner, state) + summary_bytes(definition) +
-                           top_bytes(definition, &state->top) + field_bytes("journal", elements)
-                     : page_bytes(definition, owner) + live_bytes);
+        return bytes + (head ? head_bytes(definition, owner, state) + summary_bytes(definition) +
+                                   top_bytes(definition, &state->top) +
+                                   field_bytes(SPILL_STORED_JOURNAL, elements)
+                             : page_bytes(definition, owner) + live_bytes);
     if (spill_schema_of(definition)->has_windows)
         return bytes + bucket_bytes(definition, owner, head, state) +
                field_bytes(definition->array, elements);
@@ -162,7 +164,7 @@ static void append_elements(bson_t *document, const spill_definition_t *by_order
     bson_append_array_begin(document, name, -1, &array);
     for (size_t i = 0; i < run->count; i++) {
         int64_t rank =
-            by_order ? spill_place(by_order, (int64_t)run->count, (int64_t)i) : (int64_t)i;
+            by_order ? spill_array_index(by_order, (int64_t)run->count, (int64_t)i) : (int64_t)i;
         spill_element_t element = spill_run_element(run, (size_t)rank);
         char buffer[16];
         const char *key;
@@ -212,9 +214,10 @@ static void append_op(bson_t *array, uint32_t index, const spill_op_entry_t *ent
     bson_t op;
     bson_append_document_begin(array, key, -1, &op);
     if (entry->id_bytes > 0)
-        BSON_APPEND_BINARY(&op, "id", BSON_SUBTYPE_BINARY, entry->id, entry->id_bytes);
-    BSON_APPEND_INT64(&op, "count", entry->count);
-    BSON_APPEND_INT64(&op, "after", end - entry->seq - entry->count);
+        BSON_APPEND_BINARY(&op, SPILL_STORED_OP_ID, BSON_SUBTYPE_BINARY, entry->id,
+                           entry->id_bytes);
+    BSON_APPEND_INT64(&op, SPILL_STORED_OP_ELEMENTS, entry->count);
+    BSON_APPEND_INT64(&op, SPILL_STORED_OP_AFTER, end - entry->seq - entry->count);
     bson_append_document_end(array, &op);
 }
 
@@ -229,7 +232,7 @@ static void append_ops(bson_t *document, const spill_definition_t *definition,
     size_t count = ops ? ops->count : 0;
     size_t window = (size_t)definition->op_window;
     bson_t array;
-    BSON_APPEND_ARRAY_BEGIN(document, "ops", &array);
+    BSON_APPEND_ARRAY_BEGIN(document, SPILL_STORED_OPS, &array);
     if (count == 0)
         append_op(&array, 0, &none, end);
     for (size_t i = 0; i < count && i < window; i++) {
@@ -242,15 +245,16 @@ static void append_ops(bson_t *document, const spill_definition_t *definition,
 /* Bookkeeping that heads and pages have in common. */
 static void append_bookkeeping(bson_t *spill, const spill_state_t *state)
 {
-    BSON_APPEND_INT64(spill, "epoch", state->incarnation);
-    BSON_APPEND_INT64(spill, "rev", state->rev);
-    BSON_APPEND_INT64(spill, "first", state->first);
-    BSON_APPEND_INT64(spill, "n", state->op_count);
+    BSON_APPEND_INT64(spill, SPILL_STORED_INCARNATION, state->incarnation);
+    BSON_APPEND_INT64(spill, SPILL_STORED_REV, state->rev);
+    BSON_APPEND_INT64(spill, SPILL_STORED_FIRST, state->first);
+    BSON_APPEND_INT64(spill, SPILL_STORED_OP_COUNT, state->op_count);
     if (state->sealed)
-        BSON_APPEND_BOOL(spill, "sealed", true);
+        BSON_APPEND_BOOL(spill, SPILL_STORED_SEALED, true);
     if (state->closed)
-        BSON_APPEND_BOOL(spill, "closed", true);
-    spill_render_deleted(spill, state->gaps ? "gaps" : "gone", &state->deleted, state->gaps);
+        BSON_APPEND_BOOL(spill, SPILL_STORED_CLOSED, true);
+    spill_render_deleted(spill, state->gaps ? SPILL_STORED_DELETED_RUNS : SPILL_STORED_DELETED,
+                         &state->deleted, state->gaps);
 }
 
 /* ---- heads ----------------------------------------------------------------------------------- */
@@ -280,11 +284,11 @@ void spill_render_intent(bson_t *document, const char *name, const spill_state_t
 {
     bson_t intent;
     bson_append_document_begin(document, name, -1, &intent);
-    BSON_APPEND_INT64(&intent, "seq", state->intent_seq);
-    BSON_APPEND_INT64(&intent, "page", state->intent_page);
+    BSON_APPEND_INT64(&intent, SPILL_STORED_INTENT_SEQ, state->intent_seq);
+    BSON_APPEND_INT64(&intent, SPILL_STORED_INTENT_PAGE, state->intent_page);
     if (state->intent_edit) {
-        BSON_APPEND_INT64(&intent, "src", state->intent_source_rev);
-        spill_sum_append(&state->intent_value, "value", &intent);
+        BSON_APPEND_INT64(&intent, SPILL_STORED_SOURCE_REV, state->intent_source_rev);
+        spill_sum_append(&state->intent_value, SPILL_STORED_INTENT_VALUE, &intent);
     }
     bson_append_document_end(document, &intent);
 }
@@ -294,13 +298,13 @@ static void append_head_numbers(bson_t *spill, const spill_definition_t *definit
                                 const spill_state_t *state, const spill_ops_t *ops)
 {
     append_ops(spill, definition, ops, spill_state_end(state));
-    BSON_APPEND_INT64(spill, "pages", state->pages);
-    BSON_APPEND_INT64(spill, "low", state->watermark);
-    BSON_APPEND_INT64(spill, "removed", state->removed);
+    BSON_APPEND_INT64(spill, SPILL_STORED_PAGES, state->pages);
+    BSON_APPEND_INT64(spill, SPILL_STORED_WATERMARK, state->watermark);
+    BSON_APPEND_INT64(spill, SPILL_STORED_REMOVED, state->removed);
     if (!spill_schema_of(definition)->appends_to_head)
-        BSON_APPEND_INT64(spill, "total", state->total);
+        BSON_APPEND_INT64(spill, SPILL_STORED_TOTAL, state->total);
     if (state->intent)
-        spill_render_intent(spill, "intent", state);
+        spill_render_intent(spill, SPILL_STORED_INTENT, state);
 }
 
 static void append_head_bookkeeping(bson_t *document, const spill_definition_t *definition,
@@ -310,17 +314,17 @@ static void append_head_bookkeeping(bson_t *document, const spill_definition_t *
     char name[SPILL_NAME_SIZE];
     bson_t arrays, spill;
     spill_bookkeeping_name(definition->array, name);
-    BSON_APPEND_DOCUMENT_BEGIN(document, "spill", &arrays);
+    BSON_APPEND_DOCUMENT_BEGIN(document, SPILL_STORED_ROOT, &arrays);
     bson_append_document_begin(&arrays, name, -1, &spill);
     append_bookkeeping(&spill, state);
     append_head_numbers(&spill, definition, state, ops);
     if (spill_schema_of(definition)->has_referenced_elements) {
-        spill_sum_append(&state->sum, "sum", &spill);
-        append_elements(&spill, definition, "journal", run);
+        spill_sum_append(&state->sum, SPILL_STORED_SUM, &spill);
+        append_elements(&spill, definition, SPILL_STORED_JOURNAL, run);
     }
     if (spill_schema_of(definition)->has_top) {
-        BSON_APPEND_INT64(&spill, "shown", (int64_t)state->top.shown);
-        spill_top_append(&state->top, "top", &spill);
+        BSON_APPEND_INT64(&spill, SPILL_STORED_SHOWN, (int64_t)state->top.shown);
+        spill_top_append(&state->top, SPILL_STORED_TOP, &spill);
     }
     bson_append_document_end(&arrays, &spill);
     bson_append_document_end(document, &arrays);
@@ -375,9 +379,9 @@ static void render_bucket(const spill_definition_t *definition, const spill_valu
     if (without_bookkeeping)
         return;
     bson_t spill;
-    BSON_APPEND_DOCUMENT_BEGIN(document, "spill", &spill);
+    BSON_APPEND_DOCUMENT_BEGIN(document, SPILL_STORED_ROOT, &spill);
     append_bookkeeping(&spill, state);
-    spill_window_stats_append(&state->window_stats, "tally", &spill);
+    spill_window_stats_append(&state->window_stats, SPILL_STORED_WINDOW_STATS, &spill);
     if (head)
         append_head_numbers(&spill, definition, state, ops);
     else
@@ -481,12 +485,12 @@ void spill_render_page(const spill_definition_t *definition, const spill_value_t
     if (without_bookkeeping)
         return;
     bson_t spill;
-    BSON_APPEND_DOCUMENT_BEGIN(document, "spill", &spill);
+    BSON_APPEND_DOCUMENT_BEGIN(document, SPILL_STORED_ROOT, &spill);
     append_bookkeeping(&spill, state);
     if (spill_schema_of(definition)->appends_to_head)
-        BSON_APPEND_INT64(&spill, "src", state->source_rev);
+        BSON_APPEND_INT64(&spill, SPILL_STORED_SOURCE_REV, state->source_rev);
     if (state->lease > 0)
-        BSON_APPEND_INT64(&spill, "lease", state->lease);
+        BSON_APPEND_INT64(&spill, SPILL_STORED_LEASE, state->lease);
     if (!spill_schema_of(definition)->appends_to_head)
         append_ops(&spill, definition, ops, spill_state_end(state));
     bson_append_document_end(document, &spill);

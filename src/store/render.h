@@ -24,8 +24,12 @@ static inline bool spill_grows_at_front(const spill_definition_t *definition)
     return definition->order == SPILL_ARRAY_NEWEST_FIRST;
 }
 
-/* The place of the element with that rank among `count`; also the rank of the one at a place. */
-static inline int64_t spill_place(const spill_definition_t *definition, int64_t count, int64_t rank)
+/*
+ * The index in a stored array of `count` elements of the element with that rank: 0 is the oldest.
+ * Also the rank of the element at an index.
+ */
+static inline int64_t spill_array_index(const spill_definition_t *definition, int64_t count,
+                                        int64_t rank)
 {
     return spill_grows_at_front(definition) ? count - 1 - rank : rank;
 }

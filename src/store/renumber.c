@@ -3,6 +3,7 @@
 #include "bson/field_path.h"
 #include "bson/value.h"
 #include "definition/schema.h"
+#include "definition/stored_names.h"
 #include "store/session_document.h"
 
 #include <stdio.h>
@@ -45,7 +46,7 @@ static bool read_entry(spill_renumbering_t *renumbering)
     bson_iter_t iter;
     renumbering->has_entry = false;
     renumbering->entries = 0;
-    if (!find_document(&renumbering->own, "sessions", &sessions))
+    if (!find_document(&renumbering->own, SPILL_STORED_SESSIONS, &sessions))
         return true;
     renumbering->entries = (int64_t)bson_count_keys(&sessions);
     if (!renumbering->session ||
@@ -63,19 +64,19 @@ bool spill_renumber_read(const bson_t *document, spill_renumbering_t *renumberin
     bson_t elements, deleted;
     bson_iter_t iter;
     spill_bookkeeping_name(renumbering->array, name);
-    if (!find_document(document, "spill", &renumbering->spill) ||
+    if (!find_document(document, SPILL_STORED_ROOT, &renumbering->spill) ||
         !find_document(&renumbering->spill, name, &renumbering->own) ||
-        !find_number(&renumbering->own, "epoch", &renumbering->incarnation) ||
-        !find_number(&renumbering->own, "rev", &renumbering->rev) ||
-        !find_number(&renumbering->own, "first", &first))
+        !find_number(&renumbering->own, SPILL_STORED_INCARNATION, &renumbering->incarnation) ||
+        !find_number(&renumbering->own, SPILL_STORED_REV, &renumbering->rev) ||
+        !find_number(&renumbering->own, SPILL_STORED_FIRST, &first))
         return false;
-    find_number(&renumbering->own, "pages", &renumbering->pages);
-    find_number(&renumbering->own, "n", &renumbering->op_count);
+    find_number(&renumbering->own, SPILL_STORED_PAGES, &renumbering->pages);
+    find_number(&renumbering->own, SPILL_STORED_OP_COUNT, &renumbering->op_count);
     bool is_array = spill_path_find(document, renumbering->array, &iter) &&
                     BSON_ITER_HOLDS_ARRAY(&iter) && spill_inner_document(&iter, &elements);
     renumbering->length = is_array ? (int64_t)bson_count_keys(&elements) : -1;
     renumbering->next = first + (is_array ? renumbering->length : 0);
-    if (find_document(&renumbering->own, "gone", &deleted))
+    if (find_document(&renumbering->own, SPILL_STORED_DELETED, &deleted))
         renumbering->next += (int64_t)bson_count_keys(&deleted);
     return read_entry(renumbering);
 }
@@ -85,7 +86,7 @@ bool spill_renumber_read(const bson_t *document, spill_renumbering_t *renumberin
 void spill_renumber_guard(const spill_renumbering_t *renumbering, bson_t *filter)
 {
     bson_t length;
-    BSON_APPEND_DOCUMENT(filter, "spill", &renumbering->spill);
+    BSON_APPEND_DOCUMENT(filter, SPILL_STORED_ROOT, &renumbering->spill);
     bson_append_document_begin(filter, renumbering->array, -1, &length);
     if (renumbering->length >= 0)
         BSON_APPEND_INT64(&length, "$size", renumbering->length);
@@ -100,18 +101,19 @@ static void append_changes(const spill_renumbering_t *renumbering, const char *p
     const struct {
         const char *name;
         int64_t value;
-    } numbers[] = {{"rev", renumbering->rev + 1},
-                   {"first", renumbering->next},
-                   {"low", renumbering->next},
-                   {"removed", 0},
-                   {"n", renumbering->op_count + renumbering->op_window}};
+    } numbers[] = {{SPILL_STORED_REV, renumbering->rev + 1},
+                   {SPILL_STORED_FIRST, renumbering->next},
+                   {SPILL_STORED_WATERMARK, renumbering->next},
+                   {SPILL_STORED_REMOVED, 0},
+                   {SPILL_STORED_OP_COUNT, renumbering->op_count + renumbering->op_window}};
     char path[RENUMBER_PATH_SIZE];
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         snprintf(path, sizeof path, "%s%s", prefix, numbers[i].name);
         BSON_APPEND_INT64(to, path, numbers[i].value);
     }
-    snprintf(path, sizeof path, "%sops", prefix);
-    BCON_APPEND(to, path, "[", "{", "count", BCON_INT64(0), "after", BCON_INT64(0), "}", "]");
+    snprintf(path, sizeof path, "%s" SPILL_STORED_OPS, prefix);
+    BCON_APPEND(to, path, "[", "{", SPILL_STORED_OP_ELEMENTS, BCON_INT64(0), SPILL_STORED_OP_AFTER,
+                BCON_INT64(0), "}", "]");
 }
 
 static spill_session_entry_t entry_after(const spill_renumbering_t *renumbering)
@@ -129,17 +131,20 @@ void spill_renumber_set(const spill_renumbering_t *renumbering, bson_t *set, bso
         hex[SPILL_SESSION_HEX_SIZE];
     snprintf(prefix, sizeof prefix, "%s.", spill_bookkeeping_path(renumbering->array, "", own));
     append_changes(renumbering, prefix, set);
-    snprintf(path, sizeof path, "%sgone", prefix);
+    snprintf(path, sizeof path, "%s" SPILL_STORED_DELETED, prefix);
     BSON_APPEND_BOOL(unset, path, true);
     if (!renumbering->session)
         return;
     spill_session_entry_t after = entry_after(renumbering);
     spill_session_hex(renumbering->session, hex);
-    snprintf(path, sizeof path, "%ssessions.%s.txn", prefix, hex);
+    snprintf(path, sizeof path, "%s" SPILL_STORED_SESSIONS ".%s." SPILL_STORED_SESSION_TXN, prefix,
+             hex);
     BSON_APPEND_INT64(set, path, after.txn);
-    snprintf(path, sizeof path, "%ssessions.%s.done", prefix, hex);
+    snprintf(path, sizeof path, "%s" SPILL_STORED_SESSIONS ".%s." SPILL_STORED_SESSION_DONE, prefix,
+             hex);
     spill_session_append_done(&after, path, set);
-    snprintf(path, sizeof path, "%ssessions.%s.at", prefix, hex);
+    snprintf(path, sizeof path, "%s" SPILL_STORED_SESSIONS ".%s." SPILL_STORED_SESSION_AT, prefix,
+             hex);
     BSON_APPEND_BOOL(date, path, true);
 }
 
@@ -149,17 +154,18 @@ static void append_sessions(const spill_renumbering_t *renumbering, const char *
     static const uint8_t nothing[] = {5, 0, 0, 0, 0};
     char hex[SPILL_SESSION_HEX_SIZE];
     bson_t before, part, merged, sides, own, entry;
-    if (!find_document(&renumbering->own, "sessions", &before))
+    if (!find_document(&renumbering->own, SPILL_STORED_SESSIONS, &before))
         bson_init_static(&before, nothing, sizeof nothing);
     spill_session_entry_t after = entry_after(renumbering);
     BSON_APPEND_DOCUMENT_BEGIN(parts, key, &part);
-    BSON_APPEND_DOCUMENT_BEGIN(&part, "sessions", &merged);
+    BSON_APPEND_DOCUMENT_BEGIN(&part, SPILL_STORED_SESSIONS, &merged);
     BSON_APPEND_ARRAY_BEGIN(&merged, "$mergeObjects", &sides);
     BCON_APPEND(&sides, "0", "{", "$literal", BCON_DOCUMENT(&before), "}");
     BSON_APPEND_DOCUMENT_BEGIN(&sides, "1", &own);
     BSON_APPEND_DOCUMENT_BEGIN(&own, spill_session_hex(renumbering->session, hex), &entry);
-    BCON_APPEND(&entry, "txn", "{", "$literal", BCON_INT64(after.txn), "}", "at", "$$NOW");
-    spill_session_append_done(&after, "done", &entry);
+    BCON_APPEND(&entry, SPILL_STORED_SESSION_TXN, "{", "$literal", BCON_INT64(after.txn), "}",
+                SPILL_STORED_SESSION_AT, "$$NOW");
+    spill_session_append_done(&after, SPILL_STORED_SESSION_DONE, &entry);
     bson_append_document_end(&own, &entry);
     bson_append_document_end(&sides, &own);
     bson_append_array_end(&merged, &sides);
@@ -172,7 +178,7 @@ static void append_own(const spill_renumbering_t *renumbering, bson_t *sides)
 {
     char name[SPILL_NAME_SIZE];
     bson_t side, own, parts, kept = BSON_INITIALIZER, changes = BSON_INITIALIZER;
-    bson_copy_to_excluding_noinit(&renumbering->own, &kept, "gone", NULL);
+    bson_copy_to_excluding_noinit(&renumbering->own, &kept, SPILL_STORED_DELETED, NULL);
     append_changes(renumbering, "", &changes);
     BSON_APPEND_DOCUMENT_BEGIN(sides, "1", &side);
     spill_bookkeeping_name(renumbering->array, name);
@@ -217,7 +223,7 @@ void spill_append_is_array(const char *array, bool or_missing, const char *key, 
 void spill_renumber_expression(const spill_renumbering_t *renumbering, bson_t *set)
 {
     bson_t spill, choice, merged, sides;
-    BSON_APPEND_DOCUMENT_BEGIN(set, "spill", &spill);
+    BSON_APPEND_DOCUMENT_BEGIN(set, SPILL_STORED_ROOT, &spill);
     BSON_APPEND_ARRAY_BEGIN(&spill, "$cond", &choice);
     spill_append_is_array(renumbering->array, true, "0", &choice);
     BSON_APPEND_DOCUMENT_BEGIN(&choice, "1", &merged);

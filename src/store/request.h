@@ -90,7 +90,9 @@
  *                            runs                               keep oldest: make it a tombstone
  *                                                               (empty, sealed, closed)
  *   ADOPT         head       absent; an unmanaged array, not    manage the array as it is:
- *                            empty, is in its place. Without    first = 0
+ *                            empty, is in its place; the        first = 0
+ *                            store's clock is before `until`,
+ *                            if that is not 0. Without
  *                            room for bookkeeping: error
  *                            SPILL_TOO_BIG, by the server's
  *                            limit or limits.bytes_max
@@ -220,7 +222,10 @@ typedef struct spill_member {
     int64_t count;                     /* its elements */
 } spill_member_t;
 
-/* What a READ returns. */
+/*
+ * What a READ returns. The last fields, below "hints", are hints: they let a store do less, and a
+ * store may ignore each of them. Everything before them changes the answer.
+ */
 typedef struct spill_read {
     spill_want_t want;
     int64_t seq; /* bound of the run */
@@ -240,6 +245,19 @@ typedef struct spill_read {
     int64_t watermark;   /* SPILL_ELEMENTS */
     int64_t pages;       /* SPILL_PAGE_..., SPILL_ELEMENTS: the pages that count */
     /*
+     * Of a head: if there is an unmanaged array in its place, live, live_bytes and run are of that
+     * array (seq is 0, want is none or forward). Without this flag the answer is SPILL_REFUSED in a
+     * store to whose documents other programs write, and an absent head in any other store.
+     */
+    bool unmanaged;
+    bool want_now;    /* response->now_us, if the document is found */
+    bool want_ops;    /* response->ops: the whole window */
+    bool want_top;    /* of a subset's head: response->top_run */
+    bool want_fields; /* response->fields */
+
+    /* ---- hints ---- */
+
+    /*
      * Of a page, with elements: the caller will probably read the next page in this direction. A
      * store may return it too (response->beyond), if that saves a round trip.
      */
@@ -256,16 +274,6 @@ typedef struct spill_read {
      * measure them may return any value.
      */
     bool unsized;
-    /*
-     * Of a head: if there is an unmanaged array in its place, live, live_bytes and run are of that
-     * array (seq is 0, want is none or forward). Without this flag the answer is SPILL_REFUSED in a
-     * store to whose documents other programs write, and an absent head in any other store.
-     */
-    bool unmanaged;
-    bool want_now;    /* response->now_us, if the document is found */
-    bool want_ops;    /* response->ops: the whole window */
-    bool want_top;    /* of a subset's head: response->top_run */
-    bool want_fields; /* response->fields */
     /*
      * A walk over owners that the calling thread has listed. The answer may show any moment since
      * then, but none before an earlier READ of the owner, or an own change of it.
@@ -458,7 +466,8 @@ typedef struct spill_request {
             const spill_run_t *run; /* ADOPT_SPLIT: the elements that leave the array */
             int64_t slots;          /* ADOPT_SPLIT: how many these are */
             int64_t more_pages;     /* ADOPT_SPLIT: pages that have them, besides the first */
-            int64_t until; /* ADOPT_SPLIT: in microseconds since 1970, by the store's clock */
+            int64_t until;          /* in microseconds since 1970, by the store's clock */
+            int64_t run_us;         /* how long the store may carry it out; 0: not limited */
         } adopt;
 
         struct {

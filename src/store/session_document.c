@@ -1,6 +1,7 @@
 #include "store/session_document.h"
 
 #include "bson/value.h"
+#include "definition/stored_names.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -35,10 +36,11 @@ bool spill_session_read(const bson_iter_t *iter, spill_session_entry_t *entry)
     if (!BSON_ITER_HOLDS_DOCUMENT(iter) || !bson_iter_recurse(iter, &field))
         return false;
     while (bson_iter_next(&field)) {
-        if (strcmp(bson_iter_key(&field), "txn") == 0 && BSON_ITER_HOLDS_NUMBER(&field))
+        if (strcmp(bson_iter_key(&field), SPILL_STORED_SESSION_TXN) == 0 &&
+            BSON_ITER_HOLDS_NUMBER(&field))
             entry->txn = spill_iter_int64(&field);
-        if (strcmp(bson_iter_key(&field), "done") != 0 || !BSON_ITER_HOLDS_ARRAY(&field) ||
-            !bson_iter_recurse(&field, &numbers))
+        if (strcmp(bson_iter_key(&field), SPILL_STORED_SESSION_DONE) != 0 ||
+            !BSON_ITER_HOLDS_ARRAY(&field) || !bson_iter_recurse(&field, &numbers))
             continue;
         for (; bson_iter_next(&numbers); count++) {
             if (count == 2 * SPILL_SESSION_RUNS_MAX || !BSON_ITER_HOLDS_NUMBER(&numbers))

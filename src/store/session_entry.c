@@ -28,7 +28,7 @@ static int64_t last_of(const spill_session_op_t *op, int64_t count)
     return op->number + count - 1;
 }
 
-/* Insert [first, last], of which no number is in a run; false: there is no room for a run. */
+/* Insert [first, last]. No run has one of these numbers yet. False: there is no room for a run. */
 static bool insert_run(spill_session_entry_t *entry, int32_t first, int32_t last)
 {
     int32_t at = 0;

@@ -14,6 +14,7 @@ void spill_store_base_init(spill_store_t *store, const spill_store_ops_t *ops, c
     pthread_mutex_init(&store->timed_lock, NULL);
     spill_timed_condition_init(&store->timed_changed);
     store->adopt_us = SPILL_ADOPT_US;
+    store->adopter_us = SPILL_ADOPTER_US;
     store->margin_us = SPILL_MARGIN_US;
     store->adopt_room = SPILL_ADOPT_ROOM;
     store->defer_room = SPILL_DEFER_ROOM;
@@ -91,6 +92,16 @@ spill_code_t spill_store_call(spill_store_t *store, const spill_request_t *reque
     return code;
 }
 
+spill_slice_t *spill_store_recall(spill_store_t *store, const spill_recall_t *recall)
+{
+    if (!store->ops->recall || spill_timed_is_set())
+        return NULL;
+    spill_slice_t *slice = store->ops->recall(store, recall);
+    if (slice)
+        add(&store->counts.calls, 1);
+    return slice;
+}
+
 spill_code_t spill_store_call_all(spill_store_t *store, const spill_request_t *requests,
                                   size_t count, spill_response_t *responses, spill_error_t *error)
 {
@@ -114,6 +125,15 @@ spill_code_t spill_store_call_many(spill_store_t *store, const spill_request_t *
     for (size_t i = 0; i < count; i++)
         if (responses[i].outcome == SPILL_DONE)
             count_done(store, &requests[i]);
+    return SPILL_OK;
+}
+
+spill_code_t spill_store_now(spill_store_t *store, int64_t *now_us, spill_error_t *error)
+{
+    if (store->ops->now)
+        return store->ops->now(store, now_us, error);
+    const spill_clock_t *clock = &store->options.clock;
+    *now_us = clock->now_us(clock->context);
     return SPILL_OK;
 }
 

@@ -6,6 +6,7 @@
  *   state.c             a document in memory: elements, operation ids and limits (content.h), state
  *   sum.c, top.c        what a document shows of its elements (summary.h)
  *   request.c           the steps, as plain structs
+ *   slice.c             the elements that a caller of the library gets
  *   session_entry.c     what a head has of a session, and what it says about an operation
  *   session_document.c  such an entry as a server's head has it
  *   refusal.c           why an append is refused
@@ -61,6 +62,18 @@ typedef struct spill_binding {
     uint32_t collection_id;
 } spill_binding_t;
 
+/*
+ * A read of the newest elements of a head, to which appends go: of the numbers in [lower, upper],
+ * at most `limit`, the newest first. The key is borrowed.
+ */
+typedef struct spill_recall {
+    uint32_t array_id;
+    const uint8_t *key; /* owner key (bson/key.h) */
+    size_t key_bytes;
+    int64_t lower, upper;
+    int64_t limit; /* at least 1 */
+} spill_recall_t;
+
 /* What the catalog has of an array. Documents are owned, or NULL if there is no such entry. */
 typedef struct spill_entries {
     bson_t *definition;
@@ -106,6 +119,13 @@ typedef struct spill_store_ops {
      */
     spill_code_t (*call)(spill_store_t *store, const spill_request_t *request,
                          spill_response_t *response, spill_error_t *error);
+
+    /*
+     * Answer a READ of a head towards older elements from memory, as a slice for the caller. It
+     * shows what `call` would show at this moment. NULL: the memory lacks a part of it. Such a
+     * call costs little beside `call`. NULL in stores without such a memory.
+     */
+    spill_slice_t *(*recall)(spill_store_t *store, const spill_recall_t *recall);
 
     /*
      * Carry out `count` > 0 requests for pages of one owner, each with its own response. All are
@@ -177,9 +197,9 @@ typedef struct spill_store_ops {
 
     /*
      * Catalog. get: *document is new (bson_destroy), or NULL if there is no entry. put: if
-     * `expected` (NULL: no entry) does not equal the stored entry, *done = false. If a definition
-     * is not compatible with the one that it replaces, the old array ends (see retire); *done =
-     * false if an owner has a head.
+     * `expected` (NULL: no entry) does not equal the stored entry, *done = false. A NULL `document`
+     * deletes the entry. If a definition is not compatible with the one that it replaces, the old
+     * array ends (see retire); *done = false if an owner has a head.
      */
     spill_code_t (*catalog_get)(spill_store_t *store, spill_catalog_t kind, const char *name,
                                 bson_t **document, spill_error_t *error);
@@ -276,6 +296,12 @@ typedef struct spill_store_ops {
                                 const spill_value_t *owner, const spill_drop_note_t *note,
                                 spill_error_t *error);
 
+    /*
+     * The store's clock, in microseconds since 1970: the one of READ with want_now. NULL: that of
+     * the options. Call it through spill_store_now.
+     */
+    spill_code_t (*now)(spill_store_t *store, int64_t *now_us, spill_error_t *error);
+
     /* Wait until a step can be sent. NULL: it always can. */
     spill_code_t (*await_ready)(spill_store_t *store, spill_error_t *error);
 
@@ -309,6 +335,7 @@ struct spill_store {
     int64_t adopt_us;
     int64_t margin_us;
     int64_t adopt_room;
+    int64_t adopter_us; /* how long a client may adopt arrays after it asked (layout/adoption.h) */
     const atomic_bool *stop; /* borrowed; or NULL. When it is true, long work stops soon */
     /*
      * A walk over the owners of an array (core/owners.c) calls this after each owner, with the
@@ -334,9 +361,12 @@ struct spill_store {
     void (*close_spiller)(spill_spiller_t *spiller); /* spill_store_close calls it first */
 };
 
-/* Their values: one minute, three minutes, a bit more than ADOPT_SPLIT adds to a document, slots.
+/*
+ * Their values: one minute, ten seconds, three minutes, a bit more than ADOPT_SPLIT adds to a
+ * document, slots.
  */
 #define SPILL_ADOPT_US ((int64_t)60 * 1000000)
+#define SPILL_ADOPTER_US ((int64_t)10 * 1000000)
 #define SPILL_MARGIN_US ((int64_t)180 * 1000000)
 #define SPILL_ADOPT_ROOM 1024
 #define SPILL_DEFER_ROOM 14 /* a page of 104 elements or more */
@@ -363,6 +393,12 @@ void spill_store_log(spill_store_t *store, spill_log_level_t level, const char *
 spill_code_t spill_store_call(spill_store_t *store, const spill_request_t *request,
                               spill_response_t *response, spill_error_t *error);
 
+/*
+ * ops->recall, counted as one call if it answers. NULL: use spill_store_call. Threads with a
+ * deadline always do.
+ */
+spill_slice_t *spill_store_recall(spill_store_t *store, const spill_recall_t *recall);
+
 /* ops->call_all, counted as one call. If it is NULL: one call for each request, up to an error. */
 spill_code_t spill_store_call_all(spill_store_t *store, const spill_request_t *requests,
                                   size_t count, spill_response_t *responses, spill_error_t *error);
@@ -370,6 +406,9 @@ spill_code_t spill_store_call_all(spill_store_t *store, const spill_request_t *r
 /* ops->call_many, which is not NULL, counted as one call. */
 spill_code_t spill_store_call_many(spill_store_t *store, const spill_request_t *requests,
                                    size_t count, spill_response_t *responses, spill_error_t *error);
+
+/* ops->now. If it is NULL: the clock of the options. */
+spill_code_t spill_store_now(spill_store_t *store, int64_t *now_us, spill_error_t *error);
 
 /* ops->definitions_beside. If it is NULL, the names of all definitions. */
 spill_code_t spill_store_definitions_beside(spill_store_t *store,

@@ -2,6 +2,7 @@
 
 #include "bson/value.h"
 #include "definition/schema.h"
+#include "definition/stored_names.h"
 
 #include <math.h>
 #include <string.h>
@@ -175,12 +176,12 @@ void spill_window_stats_append(const spill_window_stats_t *window_stats, const c
         return;
     bson_t fields;
     BSON_APPEND_DOCUMENT_BEGIN(document, name, &fields);
-    BSON_APPEND_INT64(&fields, "values", window_stats->values);
+    BSON_APPEND_INT64(&fields, SPILL_STORED_STATS_VALUES, window_stats->values);
     if (!window_stats->real)
-        BSON_APPEND_INT64(&fields, "whole", window_stats->whole);
-    BSON_APPEND_DOUBLE(&fields, "run", window_stats->run);
-    append_amount(&window_stats->min, "min", &fields);
-    append_amount(&window_stats->max, "max", &fields);
+        BSON_APPEND_INT64(&fields, SPILL_STORED_STATS_WHOLE, window_stats->whole);
+    BSON_APPEND_DOUBLE(&fields, SPILL_STORED_STATS_RUN, window_stats->run);
+    append_amount(&window_stats->min, SPILL_STORED_STATS_MIN, &fields);
+    append_amount(&window_stats->max, SPILL_STORED_STATS_MAX, &fields);
     bson_append_document_end(document, &fields);
 }
 
@@ -198,15 +199,15 @@ bool spill_window_stats_read(const spill_value_t *value, spill_window_stats_t *w
         if (!read_amount(&field, &amount))
             return false;
         known++;
-        if (strcmp(name, "values") == 0)
+        if (strcmp(name, SPILL_STORED_STATS_VALUES) == 0)
             window_stats->values = amount.whole;
-        else if (strcmp(name, "run") == 0)
+        else if (strcmp(name, SPILL_STORED_STATS_RUN) == 0)
             window_stats->run = amount.value;
-        else if (strcmp(name, "min") == 0)
+        else if (strcmp(name, SPILL_STORED_STATS_MIN) == 0)
             window_stats->min = amount;
-        else if (strcmp(name, "max") == 0)
+        else if (strcmp(name, SPILL_STORED_STATS_MAX) == 0)
             window_stats->max = amount;
-        else if (strcmp(name, "whole") == 0) {
+        else if (strcmp(name, SPILL_STORED_STATS_WHOLE) == 0) {
             window_stats->whole = amount.whole;
             window_stats->real = false;
         } else
@@ -337,11 +338,11 @@ void spill_sum_append(const spill_sum_t *sum, const char *name, bson_t *document
 {
     bson_t fields;
     bson_append_document_begin(document, name, -1, &fields);
-    BSON_APPEND_INT64(&fields, "values", sum->values);
-    BSON_APPEND_INT64(&fields, "whole", sum->whole);
+    BSON_APPEND_INT64(&fields, SPILL_STORED_SUM_VALUES, sum->values);
+    BSON_APPEND_INT64(&fields, SPILL_STORED_SUM_WHOLE, sum->whole);
     if (sum->high != 0 || sum->low != 0) {
-        BSON_APPEND_DOUBLE(&fields, "high", sum->high);
-        BSON_APPEND_DOUBLE(&fields, "low", sum->low);
+        BSON_APPEND_DOUBLE(&fields, SPILL_STORED_SUM_HIGH, sum->high);
+        BSON_APPEND_DOUBLE(&fields, SPILL_STORED_SUM_LOW, sum->low);
     }
     bson_append_document_end(document, &fields);
 }
@@ -358,13 +359,13 @@ bool spill_sum_read(const spill_value_t *value, spill_sum_t *sum)
         spill_amount_t amount;
         if (!read_amount(&field, &amount))
             return false;
-        if (!amount.real && strcmp(name, "values") == 0)
+        if (!amount.real && strcmp(name, SPILL_STORED_SUM_VALUES) == 0)
             sum->values = amount.whole;
-        else if (!amount.real && strcmp(name, "whole") == 0)
+        else if (!amount.real && strcmp(name, SPILL_STORED_SUM_WHOLE) == 0)
             sum->whole = amount.whole;
-        else if (amount.real && strcmp(name, "high") == 0)
+        else if (amount.real && strcmp(name, SPILL_STORED_SUM_HIGH) == 0)
             sum->high = amount.value;
-        else if (amount.real && strcmp(name, "low") == 0)
+        else if (amount.real && strcmp(name, SPILL_STORED_SUM_LOW) == 0)
             sum->low = amount.value;
         else
             return false;

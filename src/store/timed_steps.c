@@ -7,8 +7,8 @@
 /* ---- requests -------------------------------------------------------------------------------- */
 
 /*
- * Does the step begin what its caller was asked for? The others prepare documents, or move
- * elements between them: without them the array has the same elements.
+ * Return true if the step changes what a reader of the array sees. Other steps prepare documents,
+ * or move elements between documents.
  */
 static bool changes_array(const spill_request_t *request)
 {

@@ -2,6 +2,7 @@
 
 #include "bson/value.h"
 #include "definition/schema.h"
+#include "definition/stored_names.h"
 #include "store/state.h"
 
 #include <math.h>
@@ -249,9 +250,9 @@ void spill_top_append(const spill_top_t *top, const char *name, bson_t *document
         const char *key;
         bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
         bson_append_document_begin(&array, key, -1, &entry);
-        BSON_APPEND_INT64(&entry, "seq", top->at[i].seq);
-        BSON_APPEND_INT64(&entry, "size", top->at[i].size_bytes);
-        spill_rank_append(&top->at[i].rank, &entry, "key");
+        BSON_APPEND_INT64(&entry, SPILL_STORED_TOP_SEQ, top->at[i].seq);
+        BSON_APPEND_INT64(&entry, SPILL_STORED_TOP_SIZE, top->at[i].size_bytes);
+        spill_rank_append(&top->at[i].rank, &entry, SPILL_STORED_TOP_RANK);
         bson_append_document_end(&array, &entry);
     }
     bson_append_array_end(document, &array);
@@ -261,12 +262,12 @@ static bool read_entry(const spill_value_t *value, spill_top_entry_t *entry)
 {
     spill_value_t seq, size, key;
     *entry = (spill_top_entry_t){0};
-    if (!spill_value_at(value, "seq", &seq) || seq.type != BSON_TYPE_INT64 ||
-        !spill_value_at(value, "size", &size) || size.type != BSON_TYPE_INT64)
+    if (!spill_value_at(value, SPILL_STORED_TOP_SEQ, &seq) || seq.type != BSON_TYPE_INT64 ||
+        !spill_value_at(value, SPILL_STORED_TOP_SIZE, &size) || size.type != BSON_TYPE_INT64)
         return false;
     entry->seq = spill_value_int64(&seq);
     entry->size_bytes = (uint32_t)spill_value_int64(&size);
-    if (spill_value_at(value, "key", &key))
+    if (spill_value_at(value, SPILL_STORED_TOP_RANK, &key))
         entry->rank = spill_rank_of_value(&key);
     return entry->seq >= 0 && entry->size_bytes == spill_value_int64(&size);
 }

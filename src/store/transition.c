@@ -72,8 +72,8 @@ static void fold_leading_deleted(spill_state_t *state)
 bool spill_needs_time(const spill_request_t *request)
 {
     return request->kind == SPILL_REQUEST_PUT_PAGE || request->kind == SPILL_REQUEST_EMPTY_PAGE ||
-           request->kind == SPILL_REQUEST_DROP_PAGE || request->kind == SPILL_REQUEST_ADOPT_SPLIT ||
-           request->kind == SPILL_REQUEST_FORGET;
+           request->kind == SPILL_REQUEST_DROP_PAGE || request->kind == SPILL_REQUEST_ADOPT ||
+           request->kind == SPILL_REQUEST_ADOPT_SPLIT || request->kind == SPILL_REQUEST_FORGET;
 }
 
 bool spill_needs_window_stats(const spill_request_t *request)
@@ -680,7 +680,8 @@ static spill_outcome_t drop_page(const spill_request_t *request, const spill_fac
 static spill_outcome_t adopt(const spill_request_t *request, const spill_facts_t *facts,
                              spill_state_t *state, spill_effect_t *effect)
 {
-    if (state->present || !facts->unmanaged)
+    bool late = request->adopt.until > 0 && facts->now_us >= request->adopt.until;
+    if (state->present || !facts->unmanaged || late)
         return SPILL_REFUSED_GUARD;
     make_document(request, state, 0, request->incarnation);
     state->live = (int64_t)facts->unmanaged->count;

@@ -29,7 +29,7 @@ static void number(const spill_definition_t *definition, spill_run_t *run)
 {
     size_t length = run->count;
     for (size_t i = 0; i < length; i++)
-        run->entries[i].seq = spill_place(definition, (int64_t)length, (int64_t)i);
+        run->entries[i].seq = spill_array_index(definition, (int64_t)length, (int64_t)i);
     for (size_t i = 0; spill_grows_at_front(definition) && i < length / 2; i++) {
         spill_run_entry_t entry = run->entries[i];
         run->entries[i] = run->entries[length - 1 - i];
@@ -140,11 +140,11 @@ spill_code_t spill_unmanaged_refuse(const spill_definition_t *definition, int64_
 
 spill_code_t spill_path_refuse(const spill_obstruction_t *found, spill_error_t *error)
 {
-    char place[SPILL_NAME_SIZE + 16];
+    char where[SPILL_NAME_SIZE + 16];
     if (found->length > 0)
-        snprintf(place, sizeof place, "field '%.*s'", (int)found->length, found->path);
+        snprintf(where, sizeof where, "field '%.*s'", (int)found->length, found->path);
     else
-        snprintf(place, sizeof place, "a field around it");
+        snprintf(where, sizeof where, "a field around it");
     const char *advice =
         found->has_head ? "another program has written to it: unset it, or run `spillway verify'"
         : found->type == BSON_TYPE_ARRAY
@@ -152,8 +152,9 @@ spill_code_t spill_path_refuse(const spill_obstruction_t *found, spill_error_t *
               "or define another path"
             : "unset it, or define another path";
     return spill_fail(error, found->has_head ? SPILL_CORRUPT : SPILL_REFUSED,
-                      "%s: '%s' has no place: %s is %s; %s", found->collection, found->path, place,
-                      found->type == BSON_TYPE_ARRAY ? "an array" : "not a document", advice);
+                      "%s: '%s' cannot be stored: %s is %s; %s", found->collection, found->path,
+                      where, found->type == BSON_TYPE_ARRAY ? "an array" : "not a document",
+                      advice);
 }
 
 /* Check that sub-documents, or nothing, stand around this field of the definition. */
@@ -220,7 +221,7 @@ void spill_unmanaged_append(const spill_definition_t *definition, const char *na
     for (size_t i = 0; i < length; i++) {
         char buffer[16];
         const char *key;
-        size_t rank = (size_t)spill_place(definition, (int64_t)length, (int64_t)i);
+        size_t rank = (size_t)spill_array_index(definition, (int64_t)length, (int64_t)i);
         spill_element_t element = rank < older->count
                                       ? spill_run_element(older, rank)
                                       : spill_run_element(newer, rank - older->count);

@@ -93,9 +93,13 @@ typedef struct spill_copy_options {
  * client appends to an owner there. SPILL_CORRUPT: an owner is damaged. It was reported to that
  * store's log and skipped, and all other owners are copied. And the errors of spill_store_define,
  * spill_array_append and the reads. One thread; memory: a batch (1 MiB, or one element) and a
- * document of each store; to windows, about 100 bytes per window of an owner. Cost per owner: about
- * ten operations of the target, and one per 1000 elements or per page.
- * The comparison reads both arrays completely.
+ * document of each store; to windows, about 100 bytes per window of an owner.
+ *
+ * Cost: on a server up to 128 small owners share their operations, which are less than one for each
+ * (docs/internals/copy.md says which owners are small). Any other owner takes 30 to 40 operations
+ * of both sides, or about 17 if nothing is missing, and more for each page and for each batch of up
+ * to 1000 elements. An append of a batch is one operation, and four if elements are documents of
+ * their own. The comparison reads both arrays completely.
  */
 spill_code_t spill_copy(spill_store_t *source, spill_store_t *target, const char *name,
                         const spill_copy_options_t *options, spill_copy_result_t *result,

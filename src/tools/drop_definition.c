@@ -2,7 +2,9 @@
 #include "tools/definition_jobs.h"
 
 #include "core/array.h"
+#include "core/building.h"
 #include "definition/schema.h"
+#include "definition/stored_names.h"
 #include "store/raw_admin.h"
 #include "tools/import/import_chunk.h"
 #include "tools/migrate/migrate_place.h"
@@ -61,7 +63,8 @@ static bool is_page(const spill_definition_t *definition, const char *collection
                     const bson_t *document)
 {
     bool bucket = spill_schema_of(definition)->has_windows;
-    const char *paths[] = {bucket ? "_id.part" : "_id.page", "_id.owner", "spill.epoch"};
+    const char *paths[] = {bucket ? "_id.part" : "_id.page", "_id.owner",
+                           SPILL_STORED_PAGE_INCARNATION};
     bool page = bucket || strcmp(definition->page_collection, collection) == 0;
     for (size_t i = 0; page && i < sizeof paths / sizeof *paths; i++) {
         bson_iter_t iter, found;

@@ -2,6 +2,10 @@
 #include "tools/unfinished.h"
 
 #include "bson/record.h"
+#include "core/array.h"
+#include "core/building.h"
+#include "definition/schema.h"
+#include "layout/adoption.h"
 #include "store/job.h"
 #include "store/listing.h"
 #include "tools/import/import_given.h"
@@ -28,6 +32,8 @@ typedef struct entry {
     bool undoing, emptied, applied, finished;
     bool is_import; /* it has an offset in its source */
     int64_t records, before;
+    const char *host; /* of an adopter */
+    int64_t pid, ends_ms;
     int64_t saved_ms;
 } entry_t;
 
@@ -47,6 +53,9 @@ static const spill_field_t entry_fields[] = {FIELD(TEXT, definition, "definition
                                              SPILL_IMPORT_GIVEN(GIVEN, GIVEN)
                                                  FIELD(NUMBER, records, "records"),
                                              FIELD(NUMBER, before, "before"),
+                                             FIELD(TEXT, host, "host"),
+                                             FIELD(NUMBER, pid, "pid"),
+                                             FIELD(DATE, ends_ms, "ends"),
                                              FIELD(DATE, saved_ms, SPILL_JOB_SAVED)};
 static const spill_record_t entry_record = SPILL_RECORD("job", entry_t, entry_fields);
 
@@ -59,6 +68,7 @@ static entry_t read_entry(const bson_t *document)
                      .phase = "",
                      .source = "",
                      .format = "",
+                     .host = "",
                      .given = spill_import_given_none(),
                      .is_import = bson_has_field(document, "endOffset"),
                      .saved_ms = SPILL_DATE_UNKNOWN};
@@ -83,6 +93,7 @@ typedef struct described {
     char *name, *state, *finish;
     spill_status_kind_t kind;
     bool unfinished;
+    bool adopts; /* an adopter's entry (layout/adoption.h) */
 } described_t;
 
 static void release(described_t *job)
@@ -165,6 +176,24 @@ static void describe_pass(const char *shown, const entry_t *entry, described_t *
     job->finish = bson_strdup_printf("spillway migrate %s PLAN --execute", shown);
 }
 
+/* The entry of a program that adopts arrays: `migrate', `sweep' or a gateway. */
+static bool describe_adopter(const char *shown, const char *entry_name, const entry_t *entry,
+                             described_t *job)
+{
+    char name[SPILL_NAME_SIZE];
+    if (!spill_adopter_split(entry_name, name))
+        return false;
+    job->kind = SPILL_STATUS_MIGRATION;
+    job->adopts = true;
+    job->name = bson_strdup(name);
+    job->state = bson_strdup_printf("process %" PRId64 " on %s adopts arrays of '%s', or was "
+                                    "killed while it did",
+                                    entry->pid, entry->host, name);
+    SPILL_SCOPED(spill_free_text) char *word = spill_shell_word(name);
+    job->finish = bson_strdup_printf("spillway sweep %s %s", shown, word);
+    return true;
+}
+
 /* The kinds of job checkpoints (docs/internals/transfer.md), by the suffix of their names. */
 static const struct {
     const char *suffix;
@@ -188,6 +217,8 @@ static bool ends_with(const char *text, const char *suffix)
 static described_t describe(const char *shown, const char *name, const entry_t *entry)
 {
     described_t job = {.kind = SPILL_STATUS_UNKNOWN, .unfinished = true};
+    if (describe_adopter(shown, name, entry, &job))
+        return job;
     for (size_t i = 0; i < sizeof SUFFIXES / sizeof SUFFIXES[0]; i++) {
         if (!ends_with(name, SUFFIXES[i].suffix))
             continue;
@@ -203,6 +234,69 @@ static described_t describe(const char *shown, const char *name, const entry_t *
     return job;
 }
 
+/* ---- entries that say less than the definition ----------------------------------------------- */
+
+/* End the walk over a definition's owners at the first one. */
+static spill_code_t stop_at_owner(void *context, const spill_value_t *owner, spill_error_t *error)
+{
+    (void)owner;
+    *(bool *)context = true;
+    return spill_walk_stopped(error);
+}
+
+/* *empty: there is a definition of this name, without an owner. */
+static spill_code_t is_empty(spill_store_t *store, const char *name, bool *empty,
+                             spill_error_t *error)
+{
+    spill_array_t *array;
+    bool any = false;
+    *empty = false;
+    spill_code_t code = spill_array_open(store, name, &array, error);
+    if (code == SPILL_NOT_FOUND)
+        return SPILL_OK;
+    if (code == SPILL_OK)
+        code = spill_each_owner(array, stop_at_owner, &any, true, error);
+    spill_array_close(array);
+    *empty = code == SPILL_OK && !any;
+    return any && code == SPILL_CANCELLED ? SPILL_OK : code;
+}
+
+/*
+ * A conversion that was killed before it dropped the empty definition. A definition with owners is
+ * a new one of the old name. If the arrays were migrated in place, the migration has an entry.
+ */
+static spill_code_t look_at_emptied(spill_store_t *store, described_t *job, spill_error_t *error)
+{
+    char planned[SPILL_NAME_SIZE];
+    SPILL_TRY(is_empty(store, job->name, &job->unfinished, error));
+    if (!job->unfinished)
+        return SPILL_OK;
+    SPILL_TRY(spill_building_of_original(store, job->name, planned, error));
+    job->unfinished = planned[0] == '\0';
+    char *state = bson_strdup_printf("%s. '%s' is empty, and only its definition is left",
+                                     job->state, job->name);
+    bson_free(job->state);
+    job->state = state;
+    return SPILL_OK;
+}
+
+/* An entry that a program left stays when the definition is dropped. */
+static spill_code_t look_at_adopted(spill_store_t *store, described_t *job, spill_error_t *error)
+{
+    spill_definition_t definition;
+    spill_code_t code = spill_store_definition(store, job->name, &definition, error);
+    job->unfinished = code == SPILL_OK;
+    return code == SPILL_NOT_FOUND ? SPILL_OK : code;
+}
+
+static spill_code_t look_at_definition(spill_store_t *store, const entry_t *entry, described_t *job,
+                                       spill_error_t *error)
+{
+    if (job->kind == SPILL_STATUS_CONVERSION && entry->emptied)
+        return look_at_emptied(store, job, error);
+    return job->adopts ? look_at_adopted(store, job, error) : SPILL_OK;
+}
+
 /* ---- all entries ----------------------------------------------------------------------------- */
 
 /* Visit one entry. *stop: the visitor ends the walk. */
@@ -216,12 +310,47 @@ static spill_code_t visit_entry(spill_store_t *store, const char *shown, const c
         return SPILL_OK;
     const entry_t entry = read_entry(document);
     SPILL_SCOPED(release) described_t described = describe(shown, name, &entry);
+    SPILL_TRY(look_at_definition(store, &entry, &described, error));
     const spill_status_job_t job = {.kind = described.kind,
                                     .name = described.name,
                                     .state = described.state,
                                     .finish = described.finish,
                                     .saved_ms = entry.saved_ms};
     *stop = described.unfinished && !visit(context, &job);
+    return SPILL_OK;
+}
+
+/* Visit the definition if its migration is being undone. */
+static spill_code_t visit_undone(spill_store_t *store, const char *shown, const char *name,
+                                 spill_status_fn visit, void *context, bool *stop,
+                                 spill_error_t *error)
+{
+    spill_stored_definition_t stored;
+    SPILL_SCOPED(spill_free_document) bson_t *document = NULL;
+    SPILL_TRY(store->ops->catalog_get(store, SPILL_CATALOG_DEFINITION, name, &document, error));
+    if (!document || spill_stored_definition_from_bson(&stored, document, NULL) != SPILL_OK ||
+        stored.undoing == 0) /* `verify' reports a definition that cannot be read */
+        return SPILL_OK;
+    SPILL_SCOPED(spill_free_text)
+    char *finish = bson_strdup_printf("spillway migrate %s PLAN --execute --undo", shown);
+    const spill_status_job_t job = {.kind = SPILL_STATUS_MIGRATION,
+                                    .name = name,
+                                    .state = "it is being undone; until that has ended, no array "
+                                             "is adopted",
+                                    .finish = finish,
+                                    .saved_ms = stored.undoing / 1000};
+    *stop = !visit(context, &job);
+    return SPILL_OK;
+}
+
+static spill_code_t visit_all_undone(spill_store_t *store, const char *shown, spill_status_fn visit,
+                                     void *context, bool *stop, spill_error_t *error)
+{
+    SPILL_SCOPED(spill_listing_release) spill_listing_t names = SPILL_LISTING_INIT;
+    SPILL_TRY(store->ops->catalog_names(store, SPILL_CATALOG_DEFINITION, &names, error));
+    for (size_t i = 0; i < names.count && !*stop; i++)
+        SPILL_TRY(visit_undone(store, shown, spill_listing_item(&names, i).text, visit, context,
+                               stop, error));
     return SPILL_OK;
 }
 
@@ -235,5 +364,5 @@ spill_code_t spill_status_jobs(spill_store_t *store, const char *shown, spill_st
     for (size_t i = 0; i < names.count && !stop; i++)
         SPILL_TRY(visit_entry(store, word, spill_listing_item(&names, i).text, visit, context,
                               &stop, error));
-    return SPILL_OK;
+    return visit_all_undone(store, word, visit, context, &stop, error);
 }

@@ -36,10 +36,11 @@ typedef struct spill_status_job {
 typedef bool (*spill_status_fn)(void *context, const spill_status_job_t *job);
 
 /*
- * Visit each unfinished job in the order of their names. `shown` is the store as the user named it.
+ * Visit each unfinished job in the order of their names, then each definition whose migration is
+ * being undone. `shown` is the store as the user named it.
  * The commands quote names for the shell where they must.
- * SPILL_CORRUPT: an entry cannot be read. Cost: one list of the catalog, and one read for each
- * entry. Finished imports have entries too.
+ * SPILL_CORRUPT: an entry cannot be read. Cost: two lists of the catalog, and one read for each
+ * entry and definition. Finished imports and conversions have entries too.
  */
 spill_code_t spill_status_jobs(spill_store_t *store, const char *shown, spill_status_fn visit,
                                void *context, spill_error_t *error);

@@ -17,6 +17,7 @@ typedef struct looking {
     spill_status_owner_fn visit;
     void *context;
     int64_t most, count;
+    int64_t headless;  /* of these, owners with pages without a head */
     spill_code_t code; /* the first failure */
     spill_error_t error;
 } looking_t;
@@ -80,12 +81,14 @@ static void look_at_finding(void *context, const spill_finding_t *finding)
     looking_t *looking = context;
     if (finding->invariant != 7 || !finding->owner || looking->code != SPILL_OK)
         return;
-    if (looking->count++ >= looking->most)
-        return;
+    bool shows = looking->count++ < looking->most;
     spill_status_owner_t found = {
         .kind = "operation", .state = finding->text, .began_ms = SPILL_DATE_UNKNOWN};
     looking->code = classify(looking, finding->owner, &found, &looking->error);
     if (looking->code != SPILL_OK)
+        return;
+    looking->headless += strcmp(found.kind, "pages") == 0 ? 1 : 0;
+    if (!shows)
         return;
     SPILL_SCOPED(spill_free_text) char *owner = spill_value_to_json(finding->owner, false);
     found.owner = owner ? owner : "null";
@@ -95,15 +98,15 @@ static void look_at_finding(void *context, const spill_finding_t *finding)
 }
 
 spill_code_t spill_status_owners(spill_array_t *array, const char *shown, int64_t most,
-                                 spill_status_owner_fn visit, void *context, int64_t *count,
-                                 spill_error_t *error)
+                                 spill_status_owner_fn visit, void *context,
+                                 spill_status_owners_t *owners, spill_error_t *error)
 {
     looking_t looking = {
         .array = array, .shown = shown, .most = most, .visit = visit, .context = context};
     spill_repair_summary_t summary = {0};
     spill_code_t code =
         spill_array_repair(array, NULL, true, look_at_finding, &looking, &summary, error);
-    *count = looking.count;
+    *owners = (spill_status_owners_t){.count = looking.count, .headless = looking.headless};
     if (code == SPILL_OK && looking.code != SPILL_OK) {
         code = looking.code;
         if (error)

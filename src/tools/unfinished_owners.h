@@ -27,13 +27,18 @@ typedef struct spill_status_owner {
 
 typedef void (*spill_status_owner_fn)(void *context, const spill_status_owner_t *owner);
 
+typedef struct spill_status_owners {
+    int64_t count;    /* unfinished operations, and owners with pages without a head */
+    int64_t headless; /* the latter: no killed program may be the cause, so a person must look */
+} spill_status_owners_t;
+
 /*
- * Visit the first `most` unfinished operations of the array's owners, and set *count to the number
- * of all. `shown` is the store as the user named it. Changes nothing.
- * Cost: that of spill_array_repair() with look_only, and one or two reads for each visit.
+ * Visit the first `most` unfinished operations of the array's owners, and set *owners to the
+ * numbers of all. `shown` is the store as the user named it. Changes nothing.
+ * Cost: that of spill_array_repair() with look_only, and one or two reads for each operation.
  */
 spill_code_t spill_status_owners(spill_array_t *array, const char *shown, int64_t most,
-                                 spill_status_owner_fn visit, void *context, int64_t *count,
-                                 spill_error_t *error);
+                                 spill_status_owner_fn visit, void *context,
+                                 spill_status_owners_t *owners, spill_error_t *error);
 
 #endif

@@ -7,30 +7,13 @@
 
 enum { FIRST_CAPACITY = 64, VARINT_BYTES_MAX = 10 };
 
-uint8_t *spill_buffer_reserve(spill_buffer_t *buffer, size_t more)
+void spill_buffer_grow(spill_buffer_t *buffer, size_t more)
 {
-    if (buffer->capacity - buffer->size < more) {
-        size_t capacity = buffer->capacity == 0 ? FIRST_CAPACITY : buffer->capacity;
-        while (capacity - buffer->size < more)
-            capacity *= 2;
-        buffer->data = bson_realloc(buffer->data, capacity);
-        buffer->capacity = capacity;
-    }
-    return buffer->data + buffer->size;
-}
-
-void spill_buffer_append(spill_buffer_t *buffer, const void *data, size_t size)
-{
-    if (size > 0) {
-        memcpy(spill_buffer_reserve(buffer, size), data, size);
-        buffer->size += size;
-    }
-}
-
-void spill_buffer_append_byte(spill_buffer_t *buffer, uint8_t byte)
-{
-    *spill_buffer_reserve(buffer, 1) = byte;
-    buffer->size++;
+    size_t capacity = buffer->capacity == 0 ? FIRST_CAPACITY : buffer->capacity;
+    while (capacity - buffer->size < more)
+        capacity *= 2;
+    buffer->data = bson_realloc(buffer->data, capacity);
+    buffer->capacity = capacity;
 }
 
 void spill_buffer_append_be64(spill_buffer_t *buffer, uint64_t value)

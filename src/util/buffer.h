@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 typedef struct spill_buffer {
     uint8_t *data;
@@ -20,10 +21,31 @@ typedef struct spill_buffer {
         NULL, 0, 0                                                                                 \
     }
 
+/* Make the capacity at least size + more. */
+void spill_buffer_grow(spill_buffer_t *buffer, size_t more);
+
 /* Reserve `more` bytes after the last one and return their start. The data may move. */
-uint8_t *spill_buffer_reserve(spill_buffer_t *buffer, size_t more);
-void spill_buffer_append(spill_buffer_t *buffer, const void *data, size_t size);
-void spill_buffer_append_byte(spill_buffer_t *buffer, uint8_t byte);
+static inline uint8_t *spill_buffer_reserve(spill_buffer_t *buffer, size_t more)
+{
+    if (buffer->capacity - buffer->size < more)
+        spill_buffer_grow(buffer, more);
+    return buffer->data + buffer->size;
+}
+
+static inline void spill_buffer_append(spill_buffer_t *buffer, const void *data, size_t size)
+{
+    if (size > 0) {
+        memcpy(spill_buffer_reserve(buffer, size), data, size);
+        buffer->size += size;
+    }
+}
+
+static inline void spill_buffer_append_byte(spill_buffer_t *buffer, uint8_t byte)
+{
+    *spill_buffer_reserve(buffer, 1) = byte;
+    buffer->size++;
+}
+
 void spill_buffer_append_be64(spill_buffer_t *buffer, uint64_t value);
 /* LEB128 as in protocol buffers; a signed value in zigzag encoding. */
 void spill_buffer_append_varint(spill_buffer_t *buffer, uint64_t value);

@@ -24,6 +24,39 @@ done
 expect 2
 expect 2 reed db events
 has err "did you mean 'read'?"
+
+# A wrong option, or an argument too many, names the option that was probably meant.
+# hint TEXT ARGUMENT...
+hint() {
+    local text=$1
+    shift
+    expect 2 "$@"
+    tr -s ' \n' ' ' <err >line # argp breaks lines
+    has line "$text"
+}
+hint "'5' is one argument too many: STORE NAME OWNER; did you mean --below 5 or --keep 5?" trim db events alice 5
+hint "did you mean --older-than 30d?" trim db events alice 30d
+hint "did you mean --limit 5?" read db events alice 5
+hint "did you mean --limit 10?" owners db events 10
+hint "did you mean --target 200KB or --element 200KB?" threshold db events 200KB
+hint "there is no option '--limit'; did you mean --keep N?" trim db events alice --limit 5
+hint "there is no option '--count'; did you mean --keep N?" trim db events alice --count=5
+hint "there is no option '--count'; did you mean --limit N?" read db events alice --count 5
+hint "there is no option '-n'; did you mean --limit N?" read db events alice -n 5
+hint "there is no option '-limit'; did you mean --limit N?" read db events alice -limit 5
+hint "did you mean --limit N?" read db events alice --limti 5
+hint "did you mean --threshold N, --page N or --max-bytes SIZE?" define db events --size 5
+hint "did you mean --max-bytes SIZE or --page-bytes SIZE?" define db events --bytes 1MB
+hint "did you mean --interval SECONDS?" sweep db events --every 5
+hint "did you mean --threads N?" migrate db plan.json --jobs 4
+hint "did you mean --yes?" drop db events --force
+hint "did you mean --sample N?" scan db --limit 5
+hint "did you mean --listen ADDRESS[:PORT]?" serve db --port 5
+# No option comes close. What stands behind -- or belongs to another option is no option.
+hint "there is no option '--limit' Try" export db events --limit 5
+hint "'60' is one argument too many: STORE NAME Try" sweep db events 60
+hint "'--limti' is one argument too many" read db events alice -- --limti
+hint "--before: '--limti' is not a number" read db events alice --before --limti
 expect 2 frobnicate
 has err "there is no command 'frobnicate'"
 expect 2 help frobnicate
@@ -339,6 +372,35 @@ expect 2 trim "$db" events alice --older-than soon
 expect 2 trim "$db" events alice --older-than 30x
 expect 2 trim "$db" events alice --older-than 30d
 has err "timeField"
+# --like takes the settings of another definition; other options replace single ones.
+expect 0 define "$db" logs --preset feed-recent --collection logOwners --page-collection logPages --threshold 7 \
+    --page 5 --op-window 9 --id-field id --time-field at --retain-age 30d --count-field total
+expect 4 define "$db" likes --like logs # they would share documents
+has err "definition 'likes' clashes with 'logs'"
+expect 0 define "$db" likes --like logs --collection likeOwners --page-collection likePages --page 6
+expect 0 define "$db" logs --json
+python3 -c '
+import json
+one = json.load(open("out"))
+one.update(name="likes", collection="likeOwners", pageCollection="likePages")
+for bounds in ("bounds", "largest"):
+    one[bounds]["pageCapacity"] = 6
+json.dump(one, open("wanted", "w"))'
+expect 0 define "$db" likes --json
+python3 -c 'import json; assert json.load(open("out")) == json.load(open("wanted"))' || fail "--like: $(cat out wanted)"
+expect 0 define "$db" posts.comments --preset gateway --collection posts --array comments
+expect 4 define "$db" posts.likes --like posts.comments --array likes # the gateway serves one of a collection
+expect 0 define "$db" posts.likes --like posts.comments --collection fans --array likes --json --quiet
+expect 0 define "$db" posts.likes
+has out 'fans.likes, pages in fans.likes.pages'
+expect 3 define "$db" more --like nobody
+has err "there is no definition 'nobody' in the store"
+expect 2 define "$db" more --like logs --preset feed
+expect 2 define "$db" logs --like logs
+expect 2 define "$db" --like logs
+expect 3 define nowhere more --like logs
+[ ! -e nowhere ] || fail "--like has created a store"
+
 expect 0 define "$db" times --preset feed-recent --collection timeOwners \
     --page-collection timePages --threshold 3 --page 4 --time-field at
 for i in {10..29}; do

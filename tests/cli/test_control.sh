@@ -24,7 +24,8 @@ answers() {
 expect 3 control job.sock status
 has err 'no job listens there'
 
-"$SPILLWAY" sweep "$db" ev --watch --interval 1 --rate 100 --threads 2 --control job.sock >sweep.out 2>sweep.err &
+"$SPILLWAY" sweep "$db" ev --watch --interval 1 --rate 100 --threads 2 --control job.sock --log job.log \
+    --metrics 0 >sweep.out 2>sweep.err &
 job=$!
 cleanups+=("kill $job 2>/dev/null")
 await "the job answers" answers
@@ -44,8 +45,19 @@ for command in "rate" "rate -1" "rate x" "threads 0" "threads 65" "status 1" "st
     # shellcheck disable=SC2086 # a command and its value
     expect 2 control job.sock $command
 done
+# waiting N: the metric says whether the job waits.
+waiting() {
+    python3 - "$(sed -n 's/^metrics on port //p' sweep.err)" "$1" <<'END' || fail "spillway_job_waiting is not $1"
+import sys, urllib.request
+text = urllib.request.urlopen(f"http://127.0.0.1:{sys.argv[1]}/metrics").read().decode()
+assert f'spillway_job_waiting{{command="sweep"}} {sys.argv[2]}\n' in text, text
+END
+}
+waiting 1
 expect 0 control job.sock resume --json
 is_json "answer['paused'] is False and answer['rate'] == 5000 and answer['threads'] == 3"
+is_json "answer['givesUp'] is None and answer['log'] == ''"
+waiting 0
 
 # Clients that send half a line, much, or nothing do not stop the job.
 python3 - <<'EOF' || fail "clients that send nonsense"
@@ -64,6 +76,16 @@ has err 'another job is controlled there'
 kill -INT $job
 wait $job
 [ ! -e job.sock ] || fail "the socket is still there"
+
+# The sweep was idle all the time, and its log has each change, no command that was refused, and the stop.
+python3 - <<'EOF' || fail "the log: $(cat job.log)"
+import json
+lines = [json.loads(line) for line in open("job.log")]
+commands = [(line["command"], line.get("value")) for line in lines if line["event"] == "control"]
+given = [("rate", 5000), ("threads", 3), ("max-latency", 250), ("pause", None), ("resume", None)]
+assert commands == given, commands
+assert [line["event"] for line in lines if line["event"] in ("stop", "end")] == ["stop", "end"], lines
+EOF
 
 # A killed job's socket is replaced, a file is not.
 "$SPILLWAY" sweep "$db" ev --watch --control job.sock >sweep.out 2>sweep.err &

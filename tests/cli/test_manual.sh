@@ -123,6 +123,7 @@ expect 0 define db other --preset sales
 [ "$(complete_line spillway sweep --rate 100 db ev)" = events ] || fail "definitions after an option's value"
 [ "$(complete_line spillway sweep --quiet db ev)" = events ] || fail "definitions after an option"
 touch jobs.sock
+[ "$(complete_line spillway define db new --like = ev)" = events ] || fail "--like completes no definition"
 [ "$(complete_line spillway migrate --control jobs)" = jobs.sock ] || fail "a socket is not completed"
 [ "$(complete_line spillway migrate db plan.json --log = jobs)" = jobs.sock ] || fail "a log is not completed"
 [ "$(complete_line spillway migrate --log jobs)" = jobs.sock ] || fail "a log without = is not completed"

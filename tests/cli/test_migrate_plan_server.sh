@@ -25,6 +25,24 @@ database=$(sed 's/.*[/]\([^/?]*\).*/\1/' uri)
 tr -d '\n' <plan.json | sed 's/,  */, /g' >joined.json
 has joined.json "\"collection\": \"$database.things\", \"path\": \"list\", \"database\": \"$database\""
 
+# ---- documents without an array ------------------------------------------------------------------
+
+"$python" - "$uri" <<'END' || fail "other types"
+import sys, pymongo
+with pymongo.MongoClient(sys.argv[1]) as client:
+    client.get_default_database().things.insert_many(
+        [{"_id": 100, "list": None}, {"_id": 101, "list": "text"}, {"_id": 102, "list": []}, {"_id": 103}])
+END
+expect 0 migrate @uri plan.json
+has err "things-list: 2 documents have another value than an array in 'list', and stay unchanged; one of them: {"
+expect 0 migrate @uri plan.json --quiet
+grep -q 'another value than an array' err && fail 'a remark with --quiet'
+"$python" - "$uri" <<'END' || fail "remove other types"
+import sys, pymongo
+with pymongo.MongoClient(sys.argv[1]) as client:
+    client.get_default_database().things.delete_many({"_id": {"$gte": 100}})
+END
+
 # ---- entries that match nothing ------------------------------------------------------------------
 
 # edited FILE OLD NEW: write the plan to FILE, with OLD replaced by NEW.

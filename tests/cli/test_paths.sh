@@ -201,7 +201,7 @@ EOF
     expect 0 verify "$db"
     replace '[1]'
     numbers 101 101 | "$SPILLWAY" append "$db" events eve >out 2>err
-    has err "'stats.events' has no place: a field around it is not a document"
+    has err "'stats.events' cannot be stored: a field around it is not a document"
     expect 3 read "$db" events eve
     has err "another program has written to it"
     expect 1 verify "$db" events

@@ -151,7 +151,7 @@ for number in range(100, 125):
     database.pages.insert_one(page)'
 expect 1 status "$db" --owners
 [ "$(grep -c ', owner ' out)" = 20 ] || fail "$(grep -c ', owner ' out) owners are listed, not 20"
-has out 'operations of ev: 26 that killed programs left half done'
+has out 'operations of ev: 1 that killed programs left half done; 25 owners have pages without a head: another'
 
 # A conversion whose end was killed. It drops the old arrays, and has begun.
 new_store
@@ -170,6 +170,76 @@ has out "conversion of old: 'old' is being dropped: 'new' has its arrays"
 has out 'last changed 0 minutes ago'
 ends 'conversion of old' --yes --quiet
 expect 0 status "$db"
+
+# A conversion that was killed after its last step, before it deleted the empty definition. Of a definition of the
+# old name that has owners, nothing is said.
+with_database 'copy = database["spillway.definitions"].find_one({"_id": "new"})
+old = dict(copy, _id="old")
+old["entry"] = dict(copy["entry"], name="old", collection="old", pageCollection="old_pages")
+database["spillway.definitions"].insert_one(old)'
+expect 1 status "$db"
+has out "conversion of old: 'old' is being dropped: 'new' has its arrays. 'old' is empty"
+echo 1 | "$SPILLWAY" append "$db" old owner - --quiet >out 2>err || fail "$(cat err)"
+expect 0 status "$db"
+expect 0 drop "$db" old owner --yes
+expect 1 status "$db"
+ends 'conversion of old' --yes --quiet
+expect 0 status "$db"
+expect 3 verify "$db" old
+
+# A migration in place that was killed while it adopted arrays. The next pass removes its entry.
+new_store
+with_database 'database.users.insert_many({"_id": n, "events": [{"n": n}] * 30} for n in range(400))'
+expect 0 define "$db" ev --preset feed-recent --collection users --array events --threshold 10 --page 10 --json
+cat >users.json <<END
+{"spillwayPlan": 1, "arrays": [{"collection": "users", "path": "events", "migrate": true, "definition": $(cat out)}]}
+END
+"$SPILLWAY" migrate "$db" users.json --execute --quiet --rate 300 >out 2>err &
+job=$!
+adopts() { "$SPILLWAY" status "$db" >out 2>err; grep -q 'adopts arrays' out; }
+await "the migration adopts arrays" adopts
+has out "migration of ev: process $job on $(hostname) adopts arrays of 'ev', or was killed while it did"
+kill -KILL $job
+wait $job 2>/dev/null
+expect 1 status "$db"
+with_database 'import datetime
+past = datetime.datetime(2020, 1, 1)
+changed = database["spillway.imports"].update_many({"_id": {"$regex": ":adopter$"}}, {"$set": {"entry.ends": past}})
+assert changed.modified_count == 1'
+ends 'adopts arrays' --quiet
+expect 0 status "$db"
+
+# An undo that was killed: no array is adopted until it has ended, or is cancelled.
+with_database 'from bson import Int64
+database["spillway.definitions"].update_one({}, {"$set": {"entry.undoing": Int64(time.time() * 1000000)}})
+database.users.insert_one({"_id": "late", "events": [{"n": n} for n in range(30)]})'
+expect 1 status "$db"
+has out 'migration of ev: it is being undone; until that has ended, no array is adopted'
+has out 'last changed 0 minutes ago'
+has out "continue with: spillway migrate $db PLAN --execute --undo"
+expect 4 sweep "$db" ev
+has err "'ev': an undo of the migration has begun and not ended"
+expect 0 migrate "$db" users.json
+has err "'ev': an undo of this migration has begun and not ended"
+expect 0 migrate "$db" users.json --execute
+has err "'ev': an undo had begun and not ended; it is cancelled"
+expect 0 status "$db"
+expect 0 verify "$db"
+expect 0 migrate "$db" users.json --execute --undo --yes --quiet
+has out '"step":"undone","owners":401'
+with_database 'assert database.users.count_documents({"spill": {"$exists": True}}) == 0
+assert database["spillway.definitions"].count_documents({}) == 0
+assert database["spillway.imports"].count_documents({}) == 0'
+
+# An array that is managed without a definition: the dry run says so, and which commands end it.
+expect 0 migrate "$db" users.json --execute --quiet
+with_database 'database["spillway.definitions"].delete_one({})'
+"$SPILLWAY" migrate "$db" users.json >out 2>err
+has err "'ev': documents of 'users' have arrays that are managed, but the definition is missing: an undo or a drop"
+expect 4 migrate "$db" users.json --execute --undo --yes
+has err "'ev': documents of 'users' have arrays that are managed, but the definition is missing. Run migrate with"
+expect 0 migrate "$db" users.json --execute --quiet
+expect 0 migrate "$db" users.json --execute --undo --yes --quiet
 
 # A consolidation that has copied, and not cut over.
 new_store

@@ -53,7 +53,7 @@ void write_unmanaged(fixture_t *fixture, fixture_t *other, int64_t count)
     for (int64_t i = 0; i < count; i++) {
         char key[24];
         snprintf(key, sizeof key, "%lld", (long long)i);
-        BSON_APPEND_INT64(&array, key, 100 + spill_place(&fixture->definition, count, i));
+        BSON_APPEND_INT64(&array, key, 100 + spill_array_index(&fixture->definition, count, i));
     }
     bson_append_array_end(&set, &array);
     bson_append_document_end(&update, &set);

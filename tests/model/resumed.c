@@ -4,6 +4,7 @@
 #include "support/fault_store.h"
 #include "tools/migrate/migrate.h"
 #include "tools/migrate/staged.h"
+#include "tools/migrate/undoing.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -266,6 +267,7 @@ void resumed_after_an_undo(spill_store_t *store, int owners)
     must(spill_migrate_undo(array, &options, &undone, &error), &error);
     spill_array_close(array);
     assert_in_range(undone.owners, world.stop_at, owners);
+    must(spill_undoing_cancel(store, world.planned.original.name, NULL, &error), &error);
     spill_migrate_result_t result = run_in_place(&world, 0, NULL);
     assert_false(result.resumed);
     assert_int_equal(result.owners, owners);

@@ -8,8 +8,11 @@
 #include "support/model_store.h"
 
 #include "core/array.h"
+#include "layout/reshape.h"
 
 #include <spillway/verify.h>
+
+#include <stdatomic.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -214,6 +217,108 @@ static void every_call_of_an_adoption_fails_once(void **state)
     }
 }
 
+/* ---- several clients ------------------------------------------------------------------------- */
+
+/* A client that moves the elements of a managed array. */
+typedef struct mover {
+    int cuts;          /* that it sent */
+    bool dies;         /* at its first one */
+    atomic_bool *stop; /* or NULL: is set by its first one */
+} mover_t;
+
+static void count_cut(void *context, int64_t index, const spill_request_t *request)
+{
+    mover_t *mover = context;
+    (void)index;
+    if (!request || request->kind != SPILL_REQUEST_CUT)
+        return;
+    mover->cuts++;
+    if (mover->stop)
+        atomic_store(mover->stop, true);
+}
+
+static fault_t die_at_cut(void *context, int64_t index, const spill_request_t *request)
+{
+    const mover_t *mover = context;
+    (void)index;
+    return mover->dies && request && request->kind == SPILL_REQUEST_CUT ? FAULT_FAIL : FAULT_NONE;
+}
+
+static spill_code_t move_elements(const world_t *world, int64_t bytes, mover_t *mover,
+                                  spill_error_t *error)
+{
+    const fault_hooks_t hooks = {.context = mover, .decide = die_at_cut, .before = count_cut};
+    const spill_oversized_t oversized = {
+        .owner = world->owner, .managed = true, .elements = ELEMENTS, .bytes = bytes};
+    spill_reshaped_t reshaped = {0};
+    spill_owner_t owner;
+    spill_store_t *store;
+    spill_array_t *array;
+    fault_wrap(world->store, &hooks, &store);
+    store->stop = mover->stop;
+    ((spill_store_ops_t *)store->ops)->others_write = true;
+    assert_int_equal(spill_array_open(store, "feed", &array, error), SPILL_OK);
+    assert_int_equal(spill_owner_init(&owner, array, &world->owner, error), SPILL_OK);
+    spill_code_t code = spill_reshape(&owner, &oversized, &reshaped, error);
+    spill_owner_release(&owner);
+    spill_array_close(array);
+    spill_store_close(store, NULL);
+    return code;
+}
+
+/* A managed array with all its elements in the head. */
+static void open_unspilled(world_t *world)
+{
+    spill_error_t error;
+    mover_t dying = {.dies = true};
+    const fault_hooks_t hooks = {.context = &dying, .decide = die_at_cut};
+    spill_store_t *store;
+    spill_array_t *array;
+    open_world(world, true, "feed-recent");
+    write_field(world, ELEMENTS);
+    fault_wrap(world->store, &hooks, &store);
+    assert_int_equal(spill_array_open(store, "feed", &array, &error), SPILL_OK);
+    assert_int_equal(spill_array_adopt(array, &world->owner, NULL, &error), SPILL_IO);
+    spill_array_close(array);
+    spill_store_close(store, NULL);
+}
+
+/*
+ * The first client has copied all elements, and dies before it cuts them. One cut takes all copies.
+ * If it took one page, two clients on one array would rewrite the document for each page.
+ */
+static void one_cut_takes_all_copies_of_another_client(void **state)
+{
+    enum { SMALL = 1000 };
+    spill_error_t error;
+    world_t world;
+    mover_t mover = {0};
+    (void)state;
+    open_unspilled(&world);
+    assert_int_equal(move_elements(&world, SMALL, &mover, &error), SPILL_OK);
+    assert_int_equal(mover.cuts, 1);
+    check(&world, ELEMENTS);
+    close_world(&world);
+}
+
+/* A large array is moved in several steps. A stop takes effect between two of them. */
+static void stop_between_two_steps(void **state)
+{
+    enum { LARGE = 1 << 28 };
+    spill_error_t error;
+    world_t world;
+    atomic_bool stop = false;
+    mover_t stopped = {.stop = &stop}, mover = {0};
+    (void)state;
+    open_unspilled(&world);
+    assert_int_equal(move_elements(&world, LARGE, &stopped, &error), SPILL_CANCELLED);
+    assert_int_equal(stopped.cuts, 1);
+    assert_int_equal(move_elements(&world, LARGE, &mover, &error), SPILL_OK);
+    assert_true(mover.cuts > 0);
+    check(&world, ELEMENTS);
+    close_world(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -221,6 +326,8 @@ int main(void)
         cmocka_unit_test(other_layouts_are_refused),
         cmocka_unit_test(duplicates_are_not_adopted),
         cmocka_unit_test(every_call_of_an_adoption_fails_once),
+        cmocka_unit_test(one_cut_takes_all_copies_of_another_client),
+        cmocka_unit_test(stop_between_two_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 #include "support/fault_store.h"
 #include "support/model_store.h"
 #include "tools/migrate/migrate.h"
+#include "tools/migrate/undoing.h"
 
 #include "bson/key.h"
 #include "core/array.h"
@@ -528,6 +529,7 @@ static void run_schedule(world_t *world, bool undo)
         return;
     run_until_done(world, spill_migrate_undo);
     check_unmanaged(world);
+    assert_int_equal(spill_undoing_cancel(world->store, "feed", NULL, NULL), SPILL_OK);
     run_until_done(world, spill_migrate);
     check_reshaped(world);
 }

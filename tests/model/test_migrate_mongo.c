@@ -9,6 +9,7 @@
 #include "support/fault_store.h"
 #include "support/server.h"
 #include "tools/migrate/migrate.h"
+#include "tools/migrate/undoing.h"
 
 #include <spillway/verify.h>
 
@@ -210,6 +211,7 @@ static bool survives(world_t *world, int64_t at, fault_t fault)
     spill_store_t *faulty;
     world->fail_at = at;
     world->fault = fault;
+    world->store->adopter_us = 1000000; /* the undo waits for ADOPTs without an answer */
     fault_wrap(world->store, &hooks, &faulty);
     run_until_done(world, faulty, spill_migrate);
     deliver(faulty);
@@ -217,6 +219,7 @@ static bool survives(world_t *world, int64_t at, fault_t fault)
     run_until_done(world, faulty, spill_migrate_undo);
     deliver(faulty);
     check_unmanaged(world);
+    assert_int_equal(spill_undoing_cancel(world->store, "feed", NULL, NULL), SPILL_OK);
     bool reached = fault_calls(faulty) > at;
     assert_int_equal(spill_store_close(faulty, NULL), SPILL_OK);
     return reached;

@@ -1,12 +1,15 @@
 """The status page and the metrics after real traffic: their figures, and no data of users."""
 
+import json
 import os
 import re
 import subprocess
 import urllib.error
 import urllib.request
 
+import bson
 import pymongo
+from bson.raw_bson import RawBSONDocument
 
 from gateway_lib import Gateway, run
 
@@ -138,6 +141,24 @@ def the_page_shows_what_happened():
     gateway.stop()
 
 
+def messages_of_libraries_are_events_of_the_log():
+    """libbson prints a message when the gateway copies an array whose first key is not 0."""
+    gateway, _ = start()
+    with pymongo.MongoClient("127.0.0.1", gateway.port) as client:
+        posts = client[DATABASE].posts
+        for _ in range(2):
+            posts.update_one({"_id": "odd"}, {"$push": {"f": {"$each": [1, 2, 3, 4]}}}, upsert=True)
+        array = bytearray(bson.encode({"g": {"1": "private"}}))
+        array[4] = 4  # the type of an array, in place of a document's
+        posts.update_one({"_id": "odd"}, {"$set": RawBSONDocument(bytes(array))})
+        assert posts.find_one({"_id": "odd"})["g"] == ["private"]
+    gateway.stop()
+    lines = [json.loads(line) for line in gateway.log_text().splitlines()]
+    texts = [line["text"] for line in lines if line["event"] == "message"]
+    assert texts and all("invalid array detected" in text for text in texts), lines
+    assert "private" not in gateway.log_text()
+
+
 def owners_are_shown_if_the_operator_asks():
     gateway, port = start("--show-owners")
     make_traffic(gateway)
@@ -160,4 +181,4 @@ subprocess.run([os.environ["SPILLWAY"], "define", STORE, "posts.f", "--preset", 
                 "--collection", "posts", "--array", "f", "--threshold", "3", "--page", "2"],
                check=True, stdout=subprocess.DEVNULL)
 run([an_idle_gateway_has_a_page, the_page_shows_what_happened,
-     owners_are_shown_if_the_operator_asks])
+     messages_of_libraries_are_events_of_the_log, owners_are_shown_if_the_operator_asks])

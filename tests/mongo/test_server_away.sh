@@ -123,3 +123,35 @@ if [ -e /dev/full ]; then
     wait "$job"
     [ $? = 3 ] || fail "a gateway without its log did not end with 3"
 fi
+
+# /healthz names a log that cannot be written, and the gateway stays healthy. If there is room again, the log
+# says how much is missing.
+http() {
+    python3 -c "
+import sys, urllib.request
+answer = urllib.request.urlopen('http://127.0.0.1:$(sed -n 's/.*metrics on port //p' gateway.out)$1')
+print(answer.getcode(), answer.read().decode())"
+}
+head -c 1000 /dev/zero | tr '\0' '\n' >gateway.log
+(ulimit -f 1 && exec "$SPILLWAY" serve "$db" --listen 127.0.0.1:0 --metrics 0) >gateway.out 2>>gateway.log &
+job=$!
+comes gateway.out 'listening on'
+names_log() { http /healthz >out && grep -q 'the log: stderr cannot be written, and lacks [1-9] lines* (File too large)' out; }
+await "/healthz names the log" names_log
+grep -q '^200 ok' out || fail "not healthy: $(cat out)"
+http /metrics >out
+grep -q '^spillway_log_lines_lost_total{command="serve"} [1-9]$' out || fail "no lines are lost: $(cat out)"
+has out 'spillway_log_failing{command="serve"} 1'
+http / >out
+has out '</b>lines missing in the log'
+: >gateway.log
+kill -HUP "$job"
+comes gateway.log '"event" : "gap", "missing" : [1-9] }'
+comes gateway.log '"event" : "reload"'
+http /metrics >out
+has out 'spillway_log_failing{command="serve"} 0'
+kill "$job"
+wait "$job"
+[ $? = 3 ] || fail "a gateway without a part of its log did not end with 3"
+grep -q 'the log: stderr lacks [1-9] lines* (File too large)' gateway.log || fail "it ends silently: $(cat gateway.log)"
+

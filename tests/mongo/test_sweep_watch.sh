@@ -143,10 +143,12 @@ comes notices '; again in 1 s'
 await "control shows the failure" shows '^last error   20.*No suitable servers found'
 await "control shows the next pass" shows '^next pass    20'
 has shown ' in a row'
+grep -qE '^gives up     20.* 1[45] min left, if each pass fails until then$' shown || fail "no time left: $(cat shown)"
 grep -q '^passes  *[1-9][0-9]* ended well, [1-9][0-9]* failed' shown || fail "$(cat shown)"
 expect 0 control control.sock status --json
 has out '"failuresInARow":'
 has out '"lastErrorTime":{ '
+has out '"givesUp":{ '
 comes log '"event" : "failure"'
 kill "$watcher"
 ends "stopped by a signal" CANCELLED
@@ -154,7 +156,21 @@ start_server
 
 watch 3 --give-up 0
 "$test_server" kill "$server" || fail "the server does not end"
-ends "gave up, because no pass ended well for 0 s: " IO
+ends "gave up, because every pass failed for 0 s: " IO
+start_server
+
+# The last good pass is longer ago than the time to give up. The first failure does not end the watch.
+watch 3 --give-up 2
+await "control shows the next pass" shows '^next pass    20'
+grep -q '^gives up' shown && fail "a sweep that works will give up: $(cat shown)"
+sleep 3
+"$test_server" kill "$server" || fail "the server does not end"
+ends "gave up, because every pass failed for 2 s: " IO
+python3 - <<'END' || fail "the failures: $(cat log)"
+import json
+failures = [line for line in map(json.loads, open("log")) if line["event"] == "failure"]
+assert len(failures) >= 2 and len({line["givesUp"]["$date"] for line in failures[:-1]}) == 1, failures
+END
 start_server
 
 watch 3
@@ -216,13 +232,19 @@ start_server
 
 # The watch reports it once and continues. If there is room again, the log says how much is missing.
 head -c 700 /dev/zero | tr '\0' '\n' >log
-(ulimit -f 1 && exec "$SPILLWAY" sweep "$db" events --watch --interval 1 --log log) >swept 2>messages &
+(ulimit -f 1 && exec "$SPILLWAY" sweep "$db" events --watch --interval 1 --log log --metrics 0 \
+    --control control.sock) >swept 2>messages &
 watcher=$!
 comes messages 'log cannot be written (File too large): the job continues without its log'
 : >swept
 comes swept '"step":"swept"'
+[[ "$(health)" == "200 ok"*"the log: log cannot be written, and lacks "*" (File too large)" ]] || fail "$(health)"
+shows '^log          log cannot be written, and lacks .* lines* (File too large)$' || fail "$(cat shown)"
+expect 0 control control.sock status --json
+has out '"log":"log cannot be written'
 : >log
 comes log '"event" : "gap", "missing" : '
+shows '^log          log lacks .* lines* (File too large)$' || fail "$(cat shown)"
 kill "$watcher"
 wait "$watcher"
 [ $? = 3 ] || fail "a watch without parts of its log did not end with 3: $(cat messages)"

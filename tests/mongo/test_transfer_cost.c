@@ -1,6 +1,6 @@
 /*
  * The requests that copy and convert make for small owners: many owners share one. An owner with
- * pages is copied alone, between the others.
+ * pages is copied alone, between the others; to referenced elements in batches.
  */
 #include "mongo/counted_pair.h"
 #include "support/server.h"
@@ -20,6 +20,9 @@ enum { OWNERS = 300, LONG = 150, LONG_ELEMENTS = 30, ELEMENTS = 2 * (OWNERS - 1)
 
 /* For 300 owners; without groups it is about 18 for each. */
 enum { TRIPS_MAX = 200 };
+
+/* One owner that is converted to referenced elements; with a page capacity of 100 it takes 196. */
+enum { REFERENCED = 3000, REFERENCED_TRIPS_MAX = 110 };
 
 /* Two elements each, and another field in the head; one owner has pages. */
 static void fill(spill_store_t *store)
@@ -137,12 +140,80 @@ static void test_convert(void **state)
     counted_pair_check(store, "log", OWNERS);
 }
 
+/* The array of one owner, whose elements are documents. */
+static void fill_long(spill_store_t *store)
+{
+    enum { TOGETHER = 500 };
+    spill_definition_t definition;
+    spill_array_t *array;
+    spill_error_t error;
+    bson_t storage;
+    spill_value_t owner = counted_pair_owner(0, &storage);
+    counted_pair_must(spill_definition_preset(&definition, "feed-recent", "long", &error), &error);
+    snprintf(definition.collection, SPILL_NAME_SIZE, "longOwners");
+    snprintf(definition.page_collection, SPILL_NAME_SIZE, "longPages");
+    counted_pair_must(spill_store_define(store, &definition, &error), &error);
+    counted_pair_must(spill_array_open(store, "long", &array, &error), &error);
+    for (int i = 0; i < REFERENCED; i += TOGETHER) {
+        spill_value_t some[TOGETHER];
+        bson_t *documents[TOGETHER];
+        for (int k = 0; k < TOGETHER; k++) {
+            documents[k] = BCON_NEW("rating", BCON_INT32(i + k));
+            some[k] = (spill_value_t){.data = bson_get_data(documents[k]),
+                                      .size_bytes = documents[k]->len,
+                                      .type = BSON_TYPE_DOCUMENT};
+        }
+        counted_pair_must(spill_array_append(array, &owner, some, TOGETHER, NULL, NULL, &error),
+                          &error);
+        for (int k = 0; k < TOGETHER; k++)
+            bson_destroy(documents[k]);
+    }
+    spill_array_close(array);
+    bson_destroy(&storage);
+}
+
+/* Convert the array, with the preset's page capacity or another one, and return the requests. */
+static int64_t convert_long(const counted_pair_t *pair, const char *as, spill_layout_t layout,
+                            int64_t page_capacity)
+{
+    spill_store_t *store = pair->stores[0];
+    spill_definition_t from, to;
+    spill_copy_result_t result = {0};
+    spill_error_t error;
+    counted_pair_must(spill_store_definition(store, "long", &from, &error), &error);
+    counted_pair_must(spill_convert_definition(&from, as, layout, NULL, &to, &error), &error);
+    const spill_copy_options_t options = {
+        .as = as, .definition = &to, .bounds = {.page_capacity = page_capacity}};
+    int64_t before = counted_pair_requests(pair);
+    counted_pair_must(spill_convert(store, "long", &options, &result, &error), &error);
+    int64_t requests = counted_pair_requests(pair) - before;
+    print_message("%s: %lld requests\n", as, (long long)requests);
+    assert_int_equal(result.elements, REFERENCED);
+    assert_int_equal(result.verified, REFERENCED);
+    assert_int_equal(result.differences, 0);
+    counted_pair_check(store, as, 1);
+    return requests;
+}
+
+/* The page capacity decides how many elements share the requests of a batch. */
+static void test_convert_to_referenced(void **state)
+{
+    fill_long(((const counted_pair_t *)*state)->stores[0]);
+    int64_t small = convert_long(*state, "small", SPILL_LAYOUT_REFERENCE, 100);
+    int64_t preset = convert_long(*state, "preset", SPILL_LAYOUT_REFERENCE, 0);
+    int64_t subset = convert_long(*state, "subset", SPILL_LAYOUT_SUBSET, 0);
+    assert_in_range(preset, 1, REFERENCED_TRIPS_MAX);
+    assert_in_range(subset, 1, REFERENCED_TRIPS_MAX);
+    assert_true(preset < small);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_copy, set_up, counted_pair_close),
         cmocka_unit_test_setup_teardown(test_differences, set_up, counted_pair_close),
         cmocka_unit_test_setup_teardown(test_convert, set_up, counted_pair_close),
+        cmocka_unit_test_setup_teardown(test_convert_to_referenced, set_up, counted_pair_close),
     };
     server_uri();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
  * The network cost of operations after the first one: round trips and bytes, counted by a proxy
  * between the driver and the server.
  */
+#include "core/building.h"
 #include "support/proxy.h"
 #include "support/server.h"
 

@@ -1,4 +1,5 @@
 #include "support/exercise.h"
+#include "core/building.h"
 
 #include "bson/value.h"
 #include "core/array.h"

@@ -329,6 +329,7 @@ void fault_wrap(spill_store_t *inner, const fault_hooks_t *hooks, spill_store_t 
     }
     spill_store_base_init(&faulty->base, &faulty->ops, inner->uri, &inner->options);
     faulty->base.adopt_us = inner->adopt_us;
+    faulty->base.adopter_us = inner->adopter_us;
     faulty->base.margin_us = inner->margin_us;
     faulty->base.adopt_room = inner->adopt_room;
     faulty->inner = inner;

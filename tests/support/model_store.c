@@ -205,6 +205,15 @@ static bool can_replace(model_store_t *model, spill_catalog_t kind, const char *
     return end_array(model, name);
 }
 
+static void delete_entry(model_store_t *model, spill_catalog_t kind, const char *name)
+{
+    model_name_t *found = find_name(&model->catalog, kind, name);
+    if (!found)
+        return;
+    bson_destroy(found->document);
+    model_table_remove(&model->catalog, found);
+}
+
 static spill_code_t catalog_put(spill_store_t *store, spill_catalog_t kind, const char *name,
                                 const bson_t *expected, const bson_t *document, bool *done,
                                 spill_error_t *error)
@@ -214,9 +223,11 @@ static spill_code_t catalog_put(spill_store_t *store, spill_catalog_t kind, cons
     pthread_mutex_lock(&model->lock);
     model_name_t *found = find_name(&model->catalog, kind, name);
     *done = found ? expected && bson_equal(found->document, expected) &&
-                        can_replace(model, kind, name, expected, document)
+                        (!document || can_replace(model, kind, name, expected, document))
                   : !expected;
-    if (*done) {
+    if (*done && !document) {
+        delete_entry(model, kind, name);
+    } else if (*done) {
         if (!found)
             found = add_name(&model->catalog, kind, name);
         bson_destroy(found->document);
@@ -224,15 +235,6 @@ static spill_code_t catalog_put(spill_store_t *store, spill_catalog_t kind, cons
     }
     pthread_mutex_unlock(&model->lock);
     return SPILL_OK;
-}
-
-static void delete_entry(model_store_t *model, spill_catalog_t kind, const char *name)
-{
-    model_name_t *found = find_name(&model->catalog, kind, name);
-    if (!found)
-        return;
-    bson_destroy(found->document);
-    model_table_remove(&model->catalog, found);
 }
 
 static spill_code_t catalog_delete(spill_store_t *store, spill_catalog_t kind, const char *name,

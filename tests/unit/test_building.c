@@ -1,5 +1,6 @@
 /* The checkpoint of a migration, as a store may return it: sound, damaged, or of other work. */
 #include "core/array.h"
+#include "core/building.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -8,6 +8,7 @@
 
 #include <bson/bson.h>
 #include <cmocka.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -98,10 +99,12 @@ static void test_the_last_failure_is_kept(void **state)
     spill_job_metrics_end(&metrics, SPILL_IO, &failed);
     spill_job_metrics_end(&metrics, SPILL_BUSY, &failed);
     spill_job_metrics_next(&metrics, 77);
+    spill_job_metrics_gives_up(&metrics, 99);
     spill_job_metrics_failures(&metrics, &failures);
     assert_int_equal(failures.failures, 2);
     assert_int_equal(failures.in_a_row, 2);
     assert_int_equal(failures.next_us, 77);
+    assert_int_equal(failures.gives_up_us, 99);
     assert_true(failures.failed_us > 0);
     assert_non_null(strstr(failures.message, "no server"));
     assert_null(strstr(failures.message, "secret"));
@@ -111,6 +114,46 @@ static void test_the_last_failure_is_kept(void **state)
     assert_int_equal(failures.failures, 2);
     assert_int_equal(failures.in_a_row, 0);
     assert_non_null(strstr(failures.message, "no server"));
+}
+
+/* A log that lacks lines is named, and does not change the health of the work. */
+static void test_a_log_that_lacks_lines_is_named(void **state)
+{
+    (void)state;
+    spill_job_metrics_t metrics;
+    spill_lost_lines_t losses = {.path = "/var/log/sweep"};
+    const spill_error_t failed = {.code = SPILL_IO};
+    spill_job_metrics_init(&metrics, "sweep");
+    assert_has(&metrics, "/metrics", SPILL_HTTP_OK,
+               "spillway_log_lines_lost_total{command=\"sweep\"} 0\n");
+    metrics.log = &losses;
+    spill_lost_lines_count(&losses, 0);
+    char *text = answer_of(&metrics, "/healthz", SPILL_HTTP_OK);
+    assert_string_equal(text, "ok\n");
+    bson_free(text);
+    spill_lost_lines_count(&losses, ENOSPC);
+    spill_lost_lines_count(&losses, ENOSPC);
+    assert_has(&metrics, "/healthz", SPILL_HTTP_OK,
+               "ok\nthe log: /var/log/sweep cannot be written, and lacks 2 lines (No space left on "
+               "device)\n");
+    assert_has(&metrics, "/metrics", SPILL_HTTP_OK,
+               "spillway_log_lines_lost_total{command=\"sweep\"} 2\n");
+    assert_has(&metrics, "/metrics", SPILL_HTTP_OK, "spillway_log_failing{command=\"sweep\"} 1\n");
+    spill_lost_lines_count(&losses, 0);
+    assert_has(&metrics, "/metrics", SPILL_HTTP_OK, "spillway_log_failing{command=\"sweep\"} 0\n");
+    spill_job_metrics_end(&metrics, SPILL_IO, &failed);
+    assert_has(&metrics, "/healthz", SPILL_HTTP_UNAVAILABLE,
+               "the log: /var/log/sweep lacks 2 lines (No space left on device)\n");
+}
+
+static void test_a_paused_job_waits_also_between_passes(void **state)
+{
+    (void)state;
+    spill_job_metrics_t metrics;
+    spill_job_metrics_init(&metrics, "sweep");
+    assert_has(&metrics, "/metrics", SPILL_HTTP_OK, "spillway_job_waiting{command=\"sweep\"} 0\n");
+    atomic_store(&metrics.paused, true);
+    assert_has(&metrics, "/metrics", SPILL_HTTP_OK, "spillway_job_waiting{command=\"sweep\"} 1\n");
 }
 
 static void test_progress_stays_between_0_and_1(void **state)
@@ -166,6 +209,8 @@ int main(void)
         cmocka_unit_test(test_owners_are_counted),
         cmocka_unit_test(test_health_is_that_of_the_last_pass),
         cmocka_unit_test(test_the_last_failure_is_kept),
+        cmocka_unit_test(test_a_log_that_lacks_lines_is_named),
+        cmocka_unit_test(test_a_paused_job_waits_also_between_passes),
         cmocka_unit_test(test_progress_stays_between_0_and_1),
         cmocka_unit_test(test_labels_are_escaped),
         cmocka_unit_test(test_addresses_are_checked),

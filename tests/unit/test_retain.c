@@ -189,8 +189,8 @@ static void both_limits_must_allow_removal(void **state)
     retain_by_age(SPILL_KEEP_OLDEST, 20, 50);
 }
 
-/* Referenced elements: the same numbers as in other layouts. */
-static void retain_referenced(int64_t threshold, int64_t elements, int64_t seconds)
+/* Referenced elements: the same numbers as in other layouts, and at most 100 more. */
+static void retain_referenced(int64_t threshold, int64_t page, int64_t elements, int64_t seconds)
 {
     world_t world;
     spill_error_t error;
@@ -198,7 +198,7 @@ static void retain_referenced(int64_t threshold, int64_t elements, int64_t secon
     expect_ok(spill_definition_preset(&world.definition, "reviews-separate", "feed", &error),
               &error);
     world.definition.bounds.threshold = threshold;
-    world.definition.bounds.page_capacity = PAGE;
+    world.definition.bounds.page_capacity = page;
     world.definition.keep_elements = elements;
     world.definition.keep_seconds = seconds;
     strcpy(world.definition.time_field, "at");
@@ -213,17 +213,19 @@ static void retain_referenced(int64_t threshold, int64_t elements, int64_t secon
         assert_true(left >= (i < least ? i : least) - (least / 7 + 2));
         most = larger(most, left);
     }
-    assert_true(most <= larger(least + 1, threshold) + PAGE);
+    assert_true(most <= larger(least + 1, threshold) + (page < 100 ? page : 100));
     end(&world);
 }
 
 static void referenced_elements_are_removed_likewise(void **state)
 {
     (void)state;
-    retain_referenced(1, 20, 0);
-    retain_referenced(1, 0, 30);
-    retain_referenced(THRESHOLD, 5, 0);
-    retain_referenced(3, 12, 30);
+    retain_referenced(1, PAGE, 20, 0);
+    retain_referenced(1, PAGE, 0, 30);
+    retain_referenced(THRESHOLD, PAGE, 5, 0);
+    retain_referenced(3, PAGE, 12, 30);
+    retain_referenced(1, 1000, 20, 0);
+    retain_referenced(1, 1000, 0, 30);
 }
 
 /* Capped: of the elements that the threshold keeps, the old ones are removed. */

@@ -17,6 +17,7 @@ typedef struct fixture {
     spill_record_key_t owner;
     spill_definition_t definition;
     int64_t first, end;
+    int64_t watermark;
     uint8_t version; /* the content of elements that are put */
     spill_batch_t batch;
     spill_response_t response;
@@ -50,6 +51,7 @@ static spill_state_t head_of(const fixture_t *fixture)
                            .incarnation = INCARNATION,
                            .rev = INCARNATION,
                            .first = fixture->first,
+                           .watermark = fixture->watermark,
                            .live = fixture->end - fixture->first,
                            .live_bytes = (fixture->end - fixture->first) * ELEMENT_BYTES};
 }
@@ -92,6 +94,43 @@ static void fill(fixture_t *fixture, const spill_request_t *request,
             spill_run_add(&fixture->response.run, fixture->end - 1 - i, &value);
         }
     spill_tail_cache_fill(fixture->cache, &fixture->owner, request, &fixture->response, ticket);
+}
+
+/* A read without a request. Its slice must have the elements below `before`. */
+static spill_slice_t *recall(const fixture_t *fixture, int64_t before, int64_t limit)
+{
+    const spill_recall_t recall = {.array_id = 7,
+                                   .key = fixture->owner.data + 4,
+                                   .key_bytes = fixture->owner.prefix - 4,
+                                   .upper = before - 1,
+                                   .limit = limit};
+    spill_slice_t *slice = spill_tail_cache_recall(fixture->cache, &recall);
+    for (size_t i = 0; slice && i < slice->count; i++) {
+        uint8_t bytes[ELEMENT_BYTES];
+        int64_t seq = before - 1 - (int64_t)i;
+        spill_value_t expected = element_of(bytes, seq, slice->elements[i].value.data[0]);
+        assert_int_equal(slice->elements[i].seq, seq);
+        assert_true(spill_value_equal(&slice->elements[i].value, &expected));
+    }
+    if (slice)
+        assert_int_equal(slice->next, before - (int64_t)slice->count);
+    return slice;
+}
+
+static bool recalls(const fixture_t *fixture, int64_t before, int64_t limit, size_t count,
+                    bool more)
+{
+    spill_slice_t *slice = recall(fixture, before, limit);
+    bool same = slice && slice->count == count && slice->more == more;
+    spill_slice_free(slice);
+    return same;
+}
+
+static bool recalls_nothing(const fixture_t *fixture, int64_t before, int64_t limit)
+{
+    spill_slice_t *slice = recall(fixture, before, limit);
+    spill_slice_free(slice);
+    return slice == NULL;
 }
 
 static void miss_and_fill(fixture_t *fixture, int64_t limit)
@@ -211,6 +250,102 @@ static void answers_older_elements_and_states(void **state)
     request.read.want = SPILL_WANT_NONE;
     assert_true(look_up(&fixture, &request, &ticket));
     assert_int_equal(fixture.response.state.live, 30);
+    close_cache(&fixture);
+}
+
+/* Elements of 30 are cached from number 10 on. */
+static void recalls_elements_that_it_has(void **state)
+{
+    (void)state;
+    fixture_t fixture;
+    open_cache(&fixture, LARGE);
+    assert_true(recalls_nothing(&fixture, 30, 20));
+    assert_int_equal(fixture.counts.tail_misses, 0); /* a READ follows, and counts */
+    miss_and_fill(&fixture, 20);
+    assert_true(recalls(&fixture, 30, 20, 20, true));
+    assert_true(recalls(&fixture, 30, 1, 1, true));
+    assert_true(recalls(&fixture, 15, 5, 5, true));
+    assert_int_equal(fixture.counts.tail_hits, 3);
+    assert_true(recalls_nothing(&fixture, 30, 21));
+    assert_true(recalls_nothing(&fixture, 14, 5));
+    assert_true(recalls_nothing(&fixture, 10, 1));
+    assert_true(recalls_nothing(&fixture, 30, SPILL_TAIL_ELEMENTS_MAX + 1));
+    assert_int_equal(fixture.counts.tail_hits, 3);
+    append(&fixture, 1);
+    spill_tail_cache_begin(fixture.cache, &fixture.batch);
+    assert_true(recalls_nothing(&fixture, 30, 1));
+    spill_tail_cache_end(fixture.cache, &fixture.batch, SPILL_OK);
+    spill_batch_clear(&fixture.batch);
+    assert_true(recalls(&fixture, 31, 20, 20, true));
+    append(&fixture, 1);
+    commit(&fixture, SPILL_NO_SPACE);
+    assert_true(recalls_nothing(&fixture, 31, 1));
+    close_cache(&fixture);
+}
+
+/* A read that gets less than its limit needs the lowest number, and all numbers from there on. */
+static void recalls_short_reads_of_whole_arrays_only(void **state)
+{
+    (void)state;
+    fixture_t fixture;
+    open_cache(&fixture, LARGE);
+    miss_and_fill(&fixture, 30);
+    assert_true(recalls(&fixture, 30, 30, 30, false));
+    assert_true(recalls(&fixture, 30, 40, 30, false));
+    assert_true(recalls(&fixture, 3, 40, 3, false));
+    fixture.first = 12; /* the others are in pages */
+    put_head(&fixture);
+    commit(&fixture, SPILL_OK);
+    assert_true(recalls_nothing(&fixture, 30, 40));
+    assert_true(recalls(&fixture, 30, 18, 18, true));
+    assert_true(recalls_nothing(&fixture, 12, 1));
+    fixture.watermark = 12; /* they are trimmed */
+    put_head(&fixture);
+    commit(&fixture, SPILL_OK);
+    assert_true(recalls(&fixture, 30, 40, 18, false));
+    assert_true(recalls(&fixture, 30, 18, 18, false));
+    close_cache(&fixture);
+}
+
+/* Elements below the highest deleted number are left to a READ. */
+static void recalls_no_deleted_number(void **state)
+{
+    (void)state;
+    fixture_t fixture;
+    spill_tail_ticket_t ticket;
+    open_cache(&fixture, LARGE);
+    spill_request_t request = newest(&fixture, 29);
+    assert_false(look_up(&fixture, &request, &ticket));
+    fixture.response.state = head_of(&fixture);
+    spill_seqs_insert(&fixture.response.state.deleted, 0);
+    spill_seqs_insert(&fixture.response.state.deleted, 20);
+    fixture.response.state.live -= 2;
+    for (int64_t seq = 29; seq > 0; seq--) {
+        uint8_t bytes[ELEMENT_BYTES];
+        spill_value_t value = element_of(bytes, seq, 1);
+        if (seq != 20)
+            spill_run_add(&fixture.response.run, seq, &value);
+    }
+    spill_tail_cache_fill(fixture.cache, &fixture.owner, &request, &fixture.response, &ticket);
+    assert_true(recalls(&fixture, 30, 9, 9, true));
+    assert_true(recalls_nothing(&fixture, 30, 10));
+    assert_true(recalls_nothing(&fixture, 20, 1));
+    assert_true(look_up(&fixture, &request, &ticket));
+    assert_int_equal(fixture.response.run.count, 28);
+    close_cache(&fixture);
+}
+
+/* A slice has room for the last answer of its shard. A larger one is answered, too. */
+static void recalls_more_bytes_than_the_last_time(void **state)
+{
+    (void)state;
+    fixture_t fixture;
+    open_cache(&fixture, LARGE);
+    miss_and_fill(&fixture, 30);
+    assert_true(recalls(&fixture, 30, 1, 1, true));
+    assert_true(recalls(&fixture, 30, 20, 20, true));
+    assert_true(recalls(&fixture, 30, 2, 2, true));
+    assert_int_equal(fixture.counts.tail_hits, 3);
     close_cache(&fixture);
 }
 
@@ -497,6 +632,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_what_was_read),
         cmocka_unit_test(answers_older_elements_and_states),
+        cmocka_unit_test(recalls_elements_that_it_has),
+        cmocka_unit_test(recalls_short_reads_of_whole_arrays_only),
+        cmocka_unit_test(recalls_no_deleted_number),
+        cmocka_unit_test(recalls_more_bytes_than_the_last_time),
         cmocka_unit_test(leaves_other_reads_to_the_engine),
         cmocka_unit_test(follows_appends),
         cmocka_unit_test(follows_deletions_of_the_oldest),

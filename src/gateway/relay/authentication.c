@@ -1,6 +1,8 @@
 /* The user's name in SASL messages: RFC 5802 (SCRAM) and RFC 4616 (PLAIN). */
 #include "gateway/relay/authentication.h"
 
+#include "gateway/translate/mention.h"
+
 #include <openssl/evp.h>
 #include <string.h>
 
@@ -8,10 +10,7 @@ bool spill_authentication_is(const char *command)
 {
     static const char *const commands[] = {"saslStart", "saslContinue", "authenticate", "logout",
                                            NULL};
-    for (size_t i = 0; commands[i]; i++)
-        if (strcmp(command, commands[i]) == 0)
-            return true;
-    return false;
+    return spill_is_one_of(command, commands);
 }
 
 static const char *text_in(const bson_t *document, const char *key)

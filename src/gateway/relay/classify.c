@@ -2,6 +2,7 @@
 #include "gateway/relay/classify.h"
 
 #include "bson/field_path.h"
+#include "definition/stored_names.h"
 #include "gateway/translate/mention.h"
 
 #include <string.h>
@@ -50,7 +51,7 @@ static const struct {
 spill_command_kind_t spill_command_kind(const char *name)
 {
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        if (strcmp(commands[i].name, name) == 0)
+        if (commands[i].name[0] == name[0] && strcmp(commands[i].name, name) == 0)
             return commands[i].kind;
     return SPILL_COMMAND_OTHER;
 }
@@ -153,14 +154,14 @@ static const char *find_reserved(const spill_served_collection_t *at, const bson
 {
     bson_iter_t field;
     if (!bson_iter_init(&field, document))
-        return "spill";
+        return SPILL_STORED_ROOT;
     while (bson_iter_next(&field))
-        if (strcmp(bson_iter_key(&field), "spill") == 0)
-            return "spill";
+        if (strcmp(bson_iter_key(&field), SPILL_STORED_ROOT) == 0)
+            return SPILL_STORED_ROOT;
     for (size_t i = 0; at->array == NULL && at->fields[i] != NULL; i++)
         if (spill_path_find(document, at->fields[i], &field))
             return at->fields[i];
-    return field.err_off != 0 ? "spill" : NULL;
+    return field.err_off != 0 ? SPILL_STORED_ROOT : NULL;
 }
 
 const char *spill_insert_reserved(const spill_served_collection_t *at,
@@ -172,7 +173,8 @@ const char *spill_insert_reserved(const spill_served_collection_t *at,
     if (bson_iter_init_find(&iter, &message->body, "documents") && BSON_ITER_HOLDS_ARRAY(&iter) &&
         bson_iter_recurse(&iter, &each))
         while (found == NULL && bson_iter_next(&each))
-            found = spill_iter_document(&each, &document) ? find_reserved(at, &document) : "spill";
+            found = spill_iter_document(&each, &document) ? find_reserved(at, &document)
+                                                          : SPILL_STORED_ROOT;
     for (size_t i = 0; found == NULL && i < message->sequence_count; i++)
         for (size_t next = 0;
              found == NULL && spill_sequence_next(&message->sequences[i], &next, &document);)

@@ -8,20 +8,27 @@ static spill_code_t fail_malformed(spill_error_t *error)
     return spill_fail(error, SPILL_PARSE, "the command's body is not BSON");
 }
 
+static spill_code_t check_fields(bson_iter_t *fields, int depth, spill_error_t *error);
+
+/* Check what is in the field, if it is a document or an array. */
+static spill_code_t check_field(const bson_iter_t *field, int depth, spill_error_t *error)
+{
+    bson_iter_t inner;
+    if (!BSON_ITER_HOLDS_DOCUMENT(field) && !BSON_ITER_HOLDS_ARRAY(field))
+        return SPILL_OK;
+    if (!bson_iter_recurse(field, &inner))
+        return fail_malformed(error);
+    return check_fields(&inner, depth - 1, error);
+}
+
 /* Check that the fields are well-formed and not too deep. It calls itself at most `depth` times. */
-static spill_code_t check_depth(bson_iter_t *fields, int depth, spill_error_t *error)
+static spill_code_t check_fields(bson_iter_t *fields, int depth, spill_error_t *error)
 {
     if (depth == 0)
         return spill_fail(error, SPILL_PARSE, "the command's body is deeper than %d",
                           SPILL_COMMAND_DEPTH_MAX);
-    while (bson_iter_next(fields)) {
-        bson_iter_t inner;
-        if (!BSON_ITER_HOLDS_DOCUMENT(fields) && !BSON_ITER_HOLDS_ARRAY(fields))
-            continue;
-        if (!bson_iter_recurse(fields, &inner))
-            return fail_malformed(error);
-        SPILL_TRY(check_depth(&inner, depth - 1, error));
-    }
+    while (bson_iter_next(fields))
+        SPILL_TRY(check_field(fields, depth, error));
     return fields->err_off == 0 ? SPILL_OK : fail_malformed(error);
 }
 
@@ -53,20 +60,26 @@ static const char *text_of(const bson_iter_t *iter)
     return BSON_ITER_HOLDS_UTF8(iter) ? bson_iter_utf8(iter, NULL) : NULL;
 }
 
+/* Most fields differ in their first letter. */
+static bool is_key(const char *key, const char *name)
+{
+    return key[0] == name[0] && strcmp(key, name) == 0;
+}
+
 static void read_field(const bson_iter_t *iter, spill_client_command_t *command)
 {
     const char *key = bson_iter_key(iter);
-    if (strcmp(key, "$db") == 0)
+    if (is_key(key, "$db"))
         command->database = text_of(iter);
-    else if (strcmp(key, "lsid") == 0)
+    else if (is_key(key, "lsid"))
         command->session = session_of(iter);
-    else if (strcmp(key, "txnNumber") == 0)
+    else if (is_key(key, "txnNumber"))
         command->txn_number = number_of(iter, -1);
-    else if (strcmp(key, "autocommit") == 0)
+    else if (is_key(key, "autocommit"))
         command->in_transaction = BSON_ITER_HOLDS_BOOL(iter) && !bson_iter_bool(iter);
-    else if (strcmp(key, "startTransaction") == 0)
+    else if (is_key(key, "startTransaction"))
         command->starts_transaction = BSON_ITER_HOLDS_BOOL(iter) && bson_iter_bool(iter);
-    else if (strcmp(key, "maxTimeMS") == 0)
+    else if (is_key(key, "maxTimeMS"))
         command->max_time_ms = number_of(iter, 0);
 }
 
@@ -75,7 +88,7 @@ spill_code_t spill_client_command_check(const bson_t *body, spill_error_t *error
     bson_iter_t iter;
     if (!bson_iter_init(&iter, body))
         return fail_malformed(error);
-    return check_depth(&iter, SPILL_COMMAND_DEPTH_MAX, error);
+    return check_fields(&iter, SPILL_COMMAND_DEPTH_MAX, error);
 }
 
 spill_code_t spill_client_command_read(const spill_wire_message_t *message,
@@ -86,14 +99,20 @@ spill_code_t spill_client_command_read(const spill_wire_message_t *message,
         (spill_client_command_t){.message = message,
                                  .txn_number = -1,
                                  .unanswered = (message->flags & SPILL_WIRE_MORE_TO_COME) != 0};
-    SPILL_TRY(spill_client_command_check(&message->body, error));
-    if (!bson_iter_init(&iter, &message->body) || !bson_iter_next(&iter))
-        return spill_fail(error, SPILL_PARSE, "the command's body is empty");
-    command->name = bson_iter_key(&iter);
-    command->collection = text_of(&iter);
-    do
+    if (!bson_iter_init(&iter, &message->body))
+        return fail_malformed(error);
+    while (bson_iter_next(&iter)) {
+        if (command->name == NULL) {
+            command->name = bson_iter_key(&iter);
+            command->collection = text_of(&iter);
+        }
         read_field(&iter, command);
-    while (bson_iter_next(&iter));
+        SPILL_TRY(check_field(&iter, SPILL_COMMAND_DEPTH_MAX, error));
+    }
+    if (iter.err_off != 0)
+        return fail_malformed(error);
+    if (command->name == NULL)
+        return spill_fail(error, SPILL_PARSE, "the command's body is empty");
     if (!command->database)
         return spill_fail(error, SPILL_PARSE, "the command's body has no text $db");
     return SPILL_OK;

@@ -20,8 +20,8 @@ typedef struct spill_client_command {
 
 /*
  * Read the fields. SPILL_PARSE: the body is malformed BSON, empty, deeper than
- * SPILL_COMMAND_DEPTH_MAX, or has no "$db". Cost: one pass over the body's top level, and one over
- * its bytes.
+ * SPILL_COMMAND_DEPTH_MAX, or has no "$db". Cost: one pass over
+ * the body's bytes.
  */
 #define SPILL_COMMAND_DEPTH_MAX 200
 spill_code_t spill_client_command_read(const spill_wire_message_t *message,

@@ -1,6 +1,6 @@
 /*
- * The first look at a long OP_MSG, of which only a part has arrived: which command it is, on which
- * namespace. So a message for a collection that is not served is passed on as it arrives.
+ * Find the command and the namespace of a long OP_MSG when only its first bytes have arrived. So
+ * the relay passes on a message for a collection that is not served while the rest arrives.
  */
 #ifndef SPILL_GATEWAY_RELAY_COMMAND_PEEK_H
 #define SPILL_GATEWAY_RELAY_COMMAND_PEEK_H

@@ -122,6 +122,29 @@ void spill_connection_reply(spill_connection_t *connection, int32_t request_id, 
         spill_buffer_release(scratch);
 }
 
+void spill_connection_reply_with(spill_connection_t *connection, int32_t request_id,
+                                 bson_t *document)
+{
+    uint32_t size = document->len;
+    spill_buffer_t *scratch = &connection->loop->scratch;
+    if (size <= SPILL_STREAM_SLICE_BYTES) {
+        spill_connection_reply(connection, request_id, false, document);
+        bson_destroy(document);
+        return;
+    }
+    spill_buffer_clear(scratch);
+    bool fits = spill_wire_write_start(scratch, ++connection->next_request, request_id, size);
+    spill_buffer_t body = {.data = bson_destroy_with_steal(document, true, NULL), size, size};
+    if (fits) {
+        spill_connection_send(connection, scratch->data, scratch->size);
+        spill_metrics_add(&connection->gateway->metrics.sent_bytes, (int64_t)size);
+        spill_stream_give(&connection->client, &body);
+    } else {
+        spill_connection_close(connection, "the reply is longer than a message can be");
+        spill_buffer_release(&body);
+    }
+}
+
 void spill_connection_end_numbered(spill_connection_t *connection, const bson_t *reply)
 {
     spill_retries_end(connection->gateway->retries, &connection->retry_key, connection->retry_txn,

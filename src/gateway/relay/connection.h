@@ -112,6 +112,10 @@ bool spill_connection_is_idle(const spill_connection_t *connection);
 void spill_connection_reply(spill_connection_t *connection, int32_t request_id, bool by_query,
                             const bson_t *document);
 
+/* The same to an OP_MSG. The call takes the document, whose bytes are not copied if it is long. */
+void spill_connection_reply_with(spill_connection_t *connection, int32_t request_id,
+                                 bson_t *document);
+
 /* Send bytes to the client, counted. */
 void spill_connection_send(spill_connection_t *connection, const uint8_t *bytes, size_t size);
 

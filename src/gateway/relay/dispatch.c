@@ -156,6 +156,34 @@ static void dispatch_query(spill_connection_t *connection, const spill_wire_mess
     dispatch_hello(connection, message, &request, database);
 }
 
+/* Copy the message. A long one that is all of the input is taken from there. */
+static void keep_message(spill_connection_t *connection, const uint8_t *bytes, size_t size,
+                         spill_buffer_t *message)
+{
+    spill_buffer_t *input = &connection->input;
+    if (size > SPILL_STREAM_SLICE_BYTES && bytes == input->data && size == input->size) {
+        spill_buffer_release(message);
+        *message = *input;
+        *input = (spill_buffer_t)SPILL_BUFFER_INIT;
+        connection->input_at = 0;
+        return;
+    }
+    spill_buffer_clear(message);
+    spill_buffer_append(message, bytes, size);
+}
+
+/* Send the message to the server. Its bytes may be gone afterwards. */
+static void pass_message(spill_connection_t *connection, const uint8_t *bytes, size_t size)
+{
+    spill_buffer_t message = SPILL_BUFFER_INIT;
+    if (size <= SPILL_STREAM_SLICE_BYTES) {
+        spill_link_write(connection->link, bytes, size);
+        return;
+    }
+    keep_message(connection, bytes, size, &message);
+    spill_link_give(connection->link, &message);
+}
+
 /* ---- commands -------------------------------------------------------------------------------- */
 
 void spill_dispatch_expect_relayed(spill_connection_t *connection, int32_t request_id,
@@ -182,7 +210,7 @@ static void relay(spill_connection_t *connection, const uint8_t *bytes, size_t s
         spill_dispatch_expect_relayed(connection, command->message->header.request_id,
                                       command->unanswered);
     }
-    spill_link_write(connection->link, bytes, size);
+    pass_message(connection, bytes, size);
 }
 
 static void relay_authentication(spill_connection_t *connection, const uint8_t *bytes, size_t size,
@@ -310,8 +338,7 @@ static void translate(spill_connection_t *connection, const uint8_t *bytes, size
     spill_buffer_t *message = &connection->first_message;
     spill_metrics_add(&connection->gateway->metrics.translated, 1);
     connection->received_us = spill_translate_clock_us();
-    spill_buffer_clear(message);
-    spill_buffer_append(message, bytes, size);
+    keep_message(connection, bytes, size, message);
     if (!start_first_step(connection, command))
         start_job(connection, message);
 }
@@ -462,9 +489,10 @@ void spill_dispatch_job_done(spill_connection_t *connection)
     connection->awaiting = false;
     if (close)
         spill_connection_close(connection, "the outcome of a translated command is unknown");
-    else if (!unanswered && !connection->closing)
-        spill_connection_reply(connection, request_id, false, &reply);
-    bson_destroy(&reply);
+    if (!close && !unanswered && !connection->closing)
+        spill_connection_reply_with(connection, request_id, &reply);
+    else
+        bson_destroy(&reply);
     if (spill_stream_unsent(&connection->client) == 0)
         spill_connection_release_reply(connection);
 }

@@ -89,31 +89,39 @@ static bool begin_long(spill_connection_t *connection, const spill_wire_header_t
     return true;
 }
 
-/* Handle the message at the input's start, if it has arrived. True: there is more to do at once. */
-static bool next_message(spill_connection_t *connection)
+/* Read the header at `bytes`, if a message may begin. False: it may not, or is malformed. */
+static bool read_header(spill_connection_t *connection, const uint8_t *bytes, size_t size,
+                        spill_wire_header_t *header)
 {
-    spill_wire_header_t header;
     spill_error_t error;
-    size_t size = available(connection);
     if (connection->awaiting || size < SPILL_WIRE_HEADER_BYTES ||
         spill_stream_unsent(&connection->client) >= SPILL_STREAM_UNSENT_BYTES_MAX)
         return false;
-    if (spill_wire_read_header(next_bytes(connection),
-                               spill_gateway_message_bytes_max(connection->gateway), &header,
+    if (spill_wire_read_header(bytes, spill_gateway_message_bytes_max(connection->gateway), header,
                                &error) != SPILL_OK) {
         spill_connection_malformed(connection, error.message);
         return false;
     }
-    size_t length = (size_t)header.length;
-    bool is_msg = header.opcode == SPILL_WIRE_MSG;
-    if (!is_msg && (header.opcode != SPILL_WIRE_QUERY || length > WHOLE_BYTES_MAX)) {
-        spill_connection_malformed(connection, "a message is neither an OP_MSG nor a hello");
+    bool is_msg = header->opcode == SPILL_WIRE_MSG;
+    if (is_msg || (header->opcode == SPILL_WIRE_QUERY && header->length <= WHOLE_BYTES_MAX))
+        return true;
+    spill_connection_malformed(connection, "a message is neither an OP_MSG nor a hello");
+    return false;
+}
+
+/* Handle the message at the input's start, if it has arrived. True: there is more to do at once. */
+static bool next_message(spill_connection_t *connection)
+{
+    spill_wire_header_t header;
+    const uint8_t *bytes = next_bytes(connection);
+    size_t size = available(connection);
+    if (!read_header(connection, bytes, size, &header))
         return false;
-    }
+    size_t length = (size_t)header.length;
     if (size < length)
         return length > WHOLE_BYTES_MAX && begin_long(connection, &header);
-    spill_dispatch_message(connection, next_bytes(connection), length);
     connection->input_at += length;
+    spill_dispatch_message(connection, bytes, length); /* may take the input's memory */
     spill_limits_release(connection->gateway->limits, connection->reserved_input);
     connection->reserved_input = 0;
     return true;
@@ -185,6 +193,14 @@ void spill_inbound_continue(spill_connection_t *connection)
         spill_connection_close(connection, "the gateway ends");
 }
 
+/* Are the bytes a whole message, and nothing before it waits? Then they need no copy. */
+static bool is_one_message(spill_connection_t *connection, const uint8_t *bytes, size_t size)
+{
+    spill_wire_header_t header;
+    return connection->passing == 0 && connection->skipping == 0 && available(connection) == 0 &&
+           read_header(connection, bytes, size, &header) && (size_t)header.length == size;
+}
+
 void spill_inbound_received(spill_connection_t *connection, const uint8_t *bytes, size_t size)
 {
     spill_metrics_add(&connection->gateway->metrics.received_bytes, (int64_t)size);
@@ -193,6 +209,9 @@ void spill_inbound_received(spill_connection_t *connection, const uint8_t *bytes
         bytes += part;
         size -= part;
     }
-    spill_buffer_append(&connection->input, bytes, size);
+    if (is_one_message(connection, bytes, size))
+        spill_dispatch_message(connection, bytes, size);
+    else
+        spill_buffer_append(&connection->input, bytes, size);
     spill_inbound_continue(connection);
 }

@@ -314,6 +314,16 @@ void spill_link_write(spill_link_t *link, const uint8_t *bytes, size_t size)
         spill_stream_write(&link->stream, bytes, size);
 }
 
+void spill_link_give(spill_link_t *link, spill_buffer_t *bytes)
+{
+    if (!link->retrying) {
+        spill_stream_give(&link->stream, bytes);
+        return;
+    }
+    spill_link_write(link, bytes->data, bytes->size);
+    spill_buffer_release(bytes);
+}
+
 size_t spill_link_unsent(const spill_link_t *link)
 {
     return link->unsent.size + spill_stream_unsent(&link->stream);

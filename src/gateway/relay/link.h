@@ -46,6 +46,8 @@ void spill_link_expect_collected(spill_link_t *link, int32_t request_id);
 void spill_link_expect_none(spill_link_t *link);
 
 void spill_link_write(spill_link_t *link, const uint8_t *bytes, size_t size);
+/* The call takes the buffer's memory, and leaves it empty. */
+void spill_link_give(spill_link_t *link, spill_buffer_t *bytes);
 size_t spill_link_unsent(const spill_link_t *link);
 void spill_link_pause(spill_link_t *link, bool paused);
 

@@ -107,14 +107,14 @@ static const spill_link_events_t link_events = {.reply_part = link_reply_part,
 
 /* ---- the worker ------------------------------------------------------------------------------ */
 
-static bool job_send(void *owner, int32_t request_id, const uint8_t *bytes, size_t size)
+static bool job_send(void *owner, int32_t request_id, spill_buffer_t *message)
 {
     spill_connection_t *connection = owner;
     if (connection->closing || !spill_connection_need_link(connection))
         return false;
     connection->collecting = SPILL_COLLECTING_JOB;
     spill_link_expect_collected(connection->link, request_id);
-    spill_link_write(connection->link, bytes, size);
+    spill_link_give(connection->link, message);
     return true;
 }
 

@@ -15,47 +15,66 @@ static void report_broken(spill_stream_t *stream, const char *why)
 /* ---- writing --------------------------------------------------------------------------------- */
 
 static void start_write(spill_stream_t *stream);
+static void encrypt_slice(spill_stream_t *stream);
+
+static size_t slice_of(size_t size)
+{
+    return size < SPILL_STREAM_SLICE_BYTES ? size : SPILL_STREAM_SLICE_BYTES;
+}
 
 static void written(uv_write_t *writing, int status)
 {
     spill_stream_t *stream = writing->data;
     stream->is_writing = false;
-    spill_buffer_release(&stream->sent);
+    stream->sent_at += slice_of(stream->sent.size - stream->sent_at);
+    if (stream->closing || status < 0 || stream->sent_at == stream->sent.size) {
+        spill_buffer_release(&stream->sent);
+        stream->sent_at = 0;
+    }
     if (stream->closing)
         return;
     if (status < 0) {
         report_broken(stream, uv_strerror(status));
         return;
     }
-    if (stream->pending.size > 0)
+    if (stream->failed)
+        return;
+    if (stream->sent.size > 0 || stream->pending.size > 0)
         start_write(stream);
+    else if (stream->plain.size > 0)
+        encrypt_slice(stream);
     else
         stream->events->drained(stream);
 }
 
+/* Write the next slice. `written` follows in a later turn, after other streams had theirs. */
 static void start_write(spill_stream_t *stream)
 {
-    stream->sent = stream->pending;
-    stream->pending = (spill_buffer_t)SPILL_BUFFER_INIT;
-    uv_buf_t bytes = uv_buf_init((char *)stream->sent.data, (unsigned)stream->sent.size);
+    if (stream->sent.size == 0) {
+        stream->sent = stream->pending;
+        stream->pending = (spill_buffer_t)SPILL_BUFFER_INIT;
+    }
+    uv_buf_t bytes = uv_buf_init((char *)stream->sent.data + stream->sent_at,
+                                 (unsigned)slice_of(stream->sent.size - stream->sent_at));
     stream->writing.data = stream;
     stream->is_writing = true;
     if (uv_write(&stream->writing, (uv_stream_t *)&stream->tcp, &bytes, 1, written) != 0) {
         stream->is_writing = false;
         stream->failed = true;
         spill_buffer_release(&stream->sent);
+        stream->sent_at = 0;
         spill_stream_pause(stream, false); /* the read reports what is wrong */
     }
 }
 
-/* Write to the socket at once what it accepts, and keep the rest. */
+/* Write to the socket at once what it accepts of the first slice, and keep the rest. */
 static void write_socket(spill_stream_t *stream, const uint8_t *bytes, size_t size)
 {
     size_t done = 0;
     if (stream->failed || size == 0)
         return;
     if (!stream->is_writing) {
-        uv_buf_t part = uv_buf_init((char *)bytes, (unsigned)size);
+        uv_buf_t part = uv_buf_init((char *)bytes, (unsigned)slice_of(size));
         int accepted = uv_try_write((uv_stream_t *)&stream->tcp, &part, 1);
         if (accepted < 0 && accepted != UV_EAGAIN) {
             stream->failed = true;
@@ -80,28 +99,83 @@ static void flush_tls(spill_stream_t *stream)
     spill_tls_taken(stream->tls);
 }
 
-void spill_stream_write(spill_stream_t *stream, const uint8_t *bytes, size_t size)
+static void encrypt(spill_stream_t *stream, const uint8_t *bytes, size_t size)
 {
-    if (stream->closing || stream->failed)
-        return;
-    if (!stream->open) {
-        spill_buffer_append(&stream->early, bytes, size);
-        return;
-    }
-    if (!stream->tls) {
-        write_socket(stream, bytes, size);
-        return;
-    }
     if (!spill_tls_write(stream->tls, bytes, size)) {
         stream->failed = true;
         spill_stream_pause(stream, false);
     }
-    flush_tls(stream);
+}
+
+/* Encrypt the next slice of the plain text, and write it. `written` follows in a later turn. */
+static void encrypt_slice(spill_stream_t *stream)
+{
+    size_t size, part = slice_of(stream->plain.size - stream->plain_at);
+    encrypt(stream, stream->plain.data + stream->plain_at, part);
+    stream->plain_at += part;
+    if (stream->plain_at == stream->plain.size) {
+        spill_buffer_release(&stream->plain);
+        stream->plain_at = 0;
+    }
+    const uint8_t *bytes = spill_tls_output(stream->tls, &size);
+    if (!stream->failed)
+        spill_buffer_append(&stream->pending, bytes, size);
+    spill_tls_taken(stream->tls);
+    if (!stream->is_writing && stream->pending.size > 0)
+        start_write(stream);
+}
+
+/* Encrypt and write the first slice, and keep the rest as plain text. */
+static void write_tls(spill_stream_t *stream, const uint8_t *bytes, size_t size)
+{
+    size_t part = stream->plain.size > 0 ? 0 : slice_of(size);
+    if (part > 0) {
+        encrypt(stream, bytes, part);
+        flush_tls(stream);
+    }
+    spill_buffer_append(&stream->plain, bytes + part, size - part);
+    if (part > 0 && stream->plain.size > 0 && !stream->is_writing && !stream->failed)
+        encrypt_slice(stream);
+}
+
+void spill_stream_write(spill_stream_t *stream, const uint8_t *bytes, size_t size)
+{
+    if (stream->closing || stream->failed)
+        return;
+    if (!stream->open)
+        spill_buffer_append(&stream->early, bytes, size);
+    else if (stream->tls)
+        write_tls(stream, bytes, size);
+    else
+        write_socket(stream, bytes, size);
+}
+
+void spill_stream_give(spill_stream_t *stream, spill_buffer_t *bytes)
+{
+    bool usable = !stream->closing && !stream->failed;
+    spill_buffer_t *queue = !stream->open ? &stream->early
+                            : stream->tls ? &stream->plain
+                                          : &stream->pending;
+    if (!usable || queue->size > 0 || bytes->size <= SPILL_STREAM_SLICE_BYTES) {
+        spill_stream_write(stream, bytes->data, bytes->size);
+        spill_buffer_release(bytes);
+        return;
+    }
+    spill_buffer_release(queue);
+    *queue = *bytes;
+    *bytes = (spill_buffer_t)SPILL_BUFFER_INIT;
+    if (!stream->open || stream->is_writing)
+        return;
+    if (stream->tls)
+        encrypt_slice(stream);
+    else
+        start_write(stream);
 }
 
 size_t spill_stream_unsent(const spill_stream_t *stream)
 {
-    return stream->early.size + stream->pending.size + (stream->is_writing ? stream->sent.size : 0);
+    return stream->early.size + stream->plain.size - stream->plain_at + stream->pending.size +
+           stream->sent.size - stream->sent_at;
 }
 
 static void become_open(spill_stream_t *stream)
@@ -109,9 +183,8 @@ static void become_open(spill_stream_t *stream)
     spill_buffer_t early = stream->early;
     stream->early = (spill_buffer_t)SPILL_BUFFER_INIT;
     stream->open = true;
-    spill_stream_write(stream, early.data, early.size);
     bool was_full = early.size > 0;
-    spill_buffer_release(&early);
+    spill_stream_give(stream, &early);
     if (stream->events->opened)
         stream->events->opened(stream);
     if (was_full && !stream->closing && spill_stream_unsent(stream) == 0)
@@ -150,17 +223,20 @@ static void receive_tls(spill_stream_t *stream, const uint8_t *bytes, size_t siz
         flush_tls(stream); /* what TLS itself answers */
 }
 
+/* libuv reads on while the buffer is filled. No buffer: other streams come first (UV_ENOBUFS). */
 static void give_buffer(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
 {
     (void)suggested;
     spill_stream_t *stream = handle->data;
-    *buffer = uv_buf_init((char *)stream->read_buffer, SPILL_STREAM_READ_BYTES);
+    bool may = stream->full_reads < SPILL_STREAM_FULL_READS;
+    *buffer = uv_buf_init((char *)stream->read_buffer, may ? SPILL_STREAM_READ_BYTES : 0);
 }
 
 static void has_read(uv_stream_t *tcp, ssize_t got, const uv_buf_t *buffer)
 {
     spill_stream_t *stream = tcp->data;
-    if (got == 0 || stream->closing)
+    stream->full_reads = got == SPILL_STREAM_READ_BYTES ? stream->full_reads + 1 : 0;
+    if (got == 0 || got == UV_ENOBUFS || stream->closing)
         return;
     if (got < 0) {
         report_broken(stream, got == UV_EOF ? "the peer closed it" : uv_strerror((int)got));
@@ -239,6 +315,7 @@ static void has_closed(uv_handle_t *handle)
 {
     spill_stream_t *stream = handle->data;
     spill_buffer_release(&stream->early);
+    spill_buffer_release(&stream->plain);
     spill_buffer_release(&stream->pending);
     if (!stream->is_writing)
         spill_buffer_release(&stream->sent);

@@ -14,6 +14,14 @@
 
 #define SPILL_STREAM_READ_BYTES 65536
 
+/*
+ * Long messages are written in slices. libuv 1.44 writes up to nine of them in one turn of its
+ * loop, and a stream fills its buffer at most four times in a turn. So the other streams of the
+ * loop wait about half a millisecond.
+ */
+#define SPILL_STREAM_SLICE_BYTES 65536
+#define SPILL_STREAM_FULL_READS 4
+
 /* A writer should pause while a stream has this much unsent. */
 #define SPILL_STREAM_UNSENT_BYTES_MAX (256 * 1024)
 
@@ -37,8 +45,12 @@ struct spill_stream {
     void *owner;
     spill_tls_session_t *tls; /* NULL: without */
     spill_buffer_t early;     /* written before it was open */
-    spill_buffer_t pending;   /* behind the bytes that are being written */
-    spill_buffer_t sent;      /* being written */
+    spill_buffer_t plain;     /* TLS: not encrypted yet, from plain_at on */
+    size_t plain_at;
+    spill_buffer_t pending; /* behind the bytes that are being written */
+    spill_buffer_t sent;    /* being written in slices, from sent_at on */
+    size_t sent_at;
+    size_t full_reads; /* in this turn, that have filled the buffer */
     bool open;
     bool reading;
     bool paused;
@@ -59,6 +71,11 @@ bool spill_stream_connect(spill_stream_t *stream, const struct sockaddr *address
 
 /* Write, also before it is open. */
 void spill_stream_write(spill_stream_t *stream, const uint8_t *bytes, size_t size);
+
+/* Write, and take the buffer's memory: long bytes are not copied. The buffer is empty afterwards.
+ */
+void spill_stream_give(spill_stream_t *stream, spill_buffer_t *bytes);
+
 size_t spill_stream_unsent(const spill_stream_t *stream);
 
 /* Stop and start to read. Some bytes may still arrive after a pause. */

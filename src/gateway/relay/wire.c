@@ -211,6 +211,14 @@ static void append_header(spill_buffer_t *out, size_t length, int32_t request_id
     append_int32(out, opcode);
 }
 
+static void append_start(spill_buffer_t *out, size_t length, int32_t request_id,
+                         int32_t response_to, uint32_t flags)
+{
+    append_header(out, length, request_id, response_to, SPILL_WIRE_MSG);
+    append_int32(out, (int32_t)flags);
+    spill_buffer_append_byte(out, BODY);
+}
+
 static size_t sequence_bytes(const spill_wire_sequence_t *sequence)
 {
     return sizeof(int32_t) + strlen(sequence->name) + 1 + sequence->bytes;
@@ -225,9 +233,7 @@ bool spill_wire_write(spill_buffer_t *out, int32_t request_id, int32_t response_
     if (length > INT32_MAX)
         return false;
     spill_buffer_reserve(out, length);
-    append_header(out, length, request_id, response_to, SPILL_WIRE_MSG);
-    append_int32(out, (int32_t)flags);
-    spill_buffer_append_byte(out, BODY);
+    append_start(out, length, request_id, response_to, flags);
     spill_buffer_append(out, bson_get_data(body), body->len);
     for (size_t i = 0; i < count; i++) {
         spill_buffer_append_byte(out, SEQUENCE);
@@ -235,6 +241,16 @@ bool spill_wire_write(spill_buffer_t *out, int32_t request_id, int32_t response_
         spill_buffer_append(out, sequences[i].name, strlen(sequences[i].name) + 1);
         spill_buffer_append(out, sequences[i].documents, sequences[i].bytes);
     }
+    return true;
+}
+
+bool spill_wire_write_start(spill_buffer_t *out, int32_t request_id, int32_t response_to,
+                            size_t body_bytes)
+{
+    size_t length = SPILL_WIRE_HEADER_BYTES + sizeof(int32_t) + 1 + body_bytes;
+    if (length > INT32_MAX)
+        return false;
+    append_start(out, length, request_id, response_to, 0);
     return true;
 }
 

@@ -72,6 +72,10 @@ spill_code_t spill_wire_read(const uint8_t *bytes, size_t length, spill_wire_mes
 bool spill_wire_write(spill_buffer_t *out, int32_t request_id, int32_t response_to, uint32_t flags,
                       const bson_t *body, const spill_wire_sequence_t *sequences, size_t count);
 
+/* Append what comes before the body in an OP_MSG that has no other section. False: as above. */
+bool spill_wire_write_start(spill_buffer_t *out, int32_t request_id, int32_t response_to,
+                            size_t body_bytes);
+
 /* Append an OP_REPLY with one document to `out`. False: as above. */
 bool spill_wire_write_reply(spill_buffer_t *out, int32_t request_id, int32_t response_to,
                             const bson_t *body);

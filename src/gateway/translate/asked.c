@@ -1,6 +1,7 @@
 /* Read a projection. */
 #include "gateway/translate/asked.h"
 
+#include "definition/stored_names.h"
 #include "gateway/translate/mention.h"
 #include "util/error.h"
 
@@ -161,8 +162,8 @@ bool spill_asked_read(const char *array, const bson_t *projection, spill_asked_t
             if (!asked->hides_id || strcmp(bson_iter_key(&field), "_id") != 0)
                 bson_append_iter(asked->projection, NULL, -1, &field);
     if (survey.array_out && asked->kind == SPILL_ASKED_PASS)
-        BSON_APPEND_INT32(asked->projection, "spill", 0);
+        BSON_APPEND_INT32(asked->projection, SPILL_STORED_ROOT, 0);
     if (survey.includes && asked->kind > SPILL_ASKED_STRIP)
-        BSON_APPEND_INT32(asked->projection, "spill", 1);
+        BSON_APPEND_INT32(asked->projection, SPILL_STORED_ROOT, 1);
     return true;
 }

@@ -6,6 +6,7 @@
 #include "gateway/translate/change.h"
 
 #include "bson/field_path.h"
+#include "definition/stored_names.h"
 #include "gateway/translate/ending.h"
 #include "gateway/translate/mention.h"
 #include "layout/outlier.h"
@@ -159,7 +160,7 @@ static void make_operators(const rewrite_t *rewrite, bool ends, bson_t *update)
     const bson_t *u = &rewrite->change->statement->u;
     bson_t set = BSON_INITIALIZER, unset = BSON_INITIALIZER, date = BSON_INITIALIZER;
     if (ends)
-        BSON_APPEND_BOOL(&unset, "spill", true);
+        BSON_APPEND_BOOL(&unset, SPILL_STORED_ROOT, true);
     else
         spill_renumber_set(&rewrite->before, &set, &unset, &date);
     if (bson_iter_init(&iter, u))
@@ -223,7 +224,7 @@ static void make_pipeline(const rewrite_t *rewrite, bson_t *pipeline)
         append_replacement(rewrite, &operand);
         append_stage(pipeline, &count, "$replaceWith", &operand);
     } else {
-        BCON_APPEND(pipeline, "0", "{", "$unset", "spill", "}");
+        BCON_APPEND(pipeline, "0", "{", "$unset", SPILL_STORED_ROOT, "}");
         count = 1;
         if (bson_iter_init(&stage, &statement->u))
             while (bson_iter_next(&stage)) {
@@ -316,10 +317,11 @@ static bool end_management(rewrite_t *rewrite, bool *made)
     if (!spill_translation_require(translation, SPILL_RIGHT_UPDATE) || !spill_ending_begin(&ending))
         return false;
     spill_renumber_guard(&rewrite->before, &guard);
-    bson_t *command = BCON_NEW(
-        "update", BCON_UTF8(translation->at->collection), "updates", "[", "{", "q", "{", "$and",
-        "[", BCON_DOCUMENT(rewrite->id), BCON_DOCUMENT(&guard), "]", "}", "u", "{", "$unset", "{",
-        "spill", BCON_BOOL(true), "}", "}", "}", "]", "writeConcern", "{", "w", "majority", "}");
+    bson_t *command =
+        BCON_NEW("update", BCON_UTF8(translation->at->collection), "updates", "[", "{", "q", "{",
+                 "$and", "[", BCON_DOCUMENT(rewrite->id), BCON_DOCUMENT(&guard), "]", "}", "u", "{",
+                 "$unset", "{", SPILL_STORED_ROOT, BCON_BOOL(true), "}", "}", "}", "]",
+                 "writeConcern", "{", "w", "majority", "}");
     spill_translation_finish_step(translation, command);
     bool done = spill_translation_call(translation, command, &reply);
     bson_destroy(command);
@@ -345,7 +347,7 @@ static bool set_count(rewrite_t *rewrite)
     if (definition->count_field[0] == '\0')
         return true;
     snprintf(array, sizeof array, "$%s", definition->array);
-    spill_translation_book_path(translation, "rev", rev);
+    spill_translation_book_path(translation, SPILL_STORED_REV, rev);
     bson_t *command = BCON_NEW(
         "update", BCON_UTF8(translation->at->collection), "updates", "[", "{", "q", "{", "$and",
         "[", BCON_DOCUMENT(rewrite->id), "{", rev, BCON_INT64(rewrite->before.rev + 1), "}", "]",

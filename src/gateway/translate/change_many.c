@@ -4,6 +4,7 @@
  */
 #include "gateway/translate/change.h"
 
+#include "definition/stored_names.h"
 #include "gateway/translate/mention.h"
 #include "util/error.h"
 
@@ -72,7 +73,7 @@ static bool find_owners(spill_change_t *change, owners_t *owners)
     SPILL_SCOPED(bson_destroy) bson_t find = BSON_INITIALIZER;
     BCON_APPEND(&find, "find", BCON_UTF8(translation->at->collection), "filter",
                 BCON_DOCUMENT(&change->statement->q), "projection", "{", "_id", BCON_INT32(1),
-                "spill", BCON_INT32(1), "}");
+                SPILL_STORED_ROOT, BCON_INT32(1), "}");
     spill_translation_append_context(translation, &change->statement->whole, &find);
     spill_translation_finish_step(translation, &find);
     if (!spill_translation_call(translation, &find, &reply))
@@ -198,6 +199,22 @@ static bool change_managed(spill_change_t *change, const owners_t *owners)
     return done;
 }
 
+/*
+ * Under a collation several _ids may be equal. One update of all documents changes each once. Each
+ * of several updates would also change documents of the others: elements would be pushed twice.
+ */
+static bool check_collation(const spill_change_t *change, const owners_t *owners)
+{
+    bson_iter_t collation;
+    spill_translation_t *translation = change->translation;
+    bool one = owners->managed_count == 0 && owners->unmanaged_count <= OWNERS_AT_A_TIME;
+    if (one || !bson_iter_init_find(&collation, &change->statement->whole, "collation"))
+        return true;
+    return spill_translation_refuse(translation, translation->array, "multi: true with a collation",
+                                    "more than 1000 documents match, or one with a managed array: "
+                                    "update them by _id, without a collation");
+}
+
 bool spill_change_many(spill_change_t *change)
 {
     SPILL_SCOPED(release_owners) owners_t owners = {0};
@@ -212,7 +229,7 @@ bool spill_change_many(spill_change_t *change)
         return false;
     if (any)
         return spill_change_refuse(translation, statement);
-    if (!find_owners(change, &owners))
+    if (!find_owners(change, &owners) || !check_collation(change, &owners))
         return false;
     bool appends = spill_change_is_appended(change);
     if (owners.any_pages && !appends)

@@ -2,6 +2,7 @@
 #include "gateway/translate/change.h"
 
 #include "gateway/translate/mention.h"
+#include "layout/adoption.h"
 #include "util/error.h"
 
 #include <string.h>
@@ -253,11 +254,12 @@ static bool prepare(spill_change_t *change, const spill_look_t *look)
 
 /*
  * Adopt a long unmanaged array, and append to it. A change by another client is no error: the
- * caller looks again.
+ * caller looks again. *stays: the migration is being undone, so the array stays unmanaged.
  */
-static bool adopt_and_append(spill_change_t *change, const spill_look_t *look)
+static bool adopt_and_append(spill_change_t *change, const spill_look_t *look, bool *stays)
 {
     bool matched, adopted;
+    *stays = false;
     bson_iter_t iter;
     spill_error_t error;
     if (!spill_change_may_append(change) || !bson_iter_init_find(&iter, &look->id, "_id") ||
@@ -267,6 +269,7 @@ static bool adopt_and_append(spill_change_t *change, const spill_look_t *look)
     spill_code_t code = spill_array_adopt(change->translation->at->array, &owner, &adopted, &error);
     if (adopted)
         spill_activity_adopted(change->translation->connection->activity);
+    *stays = code == SPILL_REFUSED && spill_adoption_is_refused(change->translation->at->array);
     if (code == SPILL_NOT_FOUND)
         return true;
     if (code != SPILL_OK)
@@ -352,8 +355,12 @@ static bool change_found(tries_t *tries, const spill_look_t *look)
     if (look->managed)
         return change_managed(change, look);
     if (statement->kind == SPILL_STATEMENT_PUSH && look->length > 0 &&
-        look->length + statement->count > spill_change_longest(change))
-        return adopt_and_append(change, look);
+        look->length + statement->count > spill_change_longest(change)) {
+        bool stays, done = adopt_and_append(change, look, &stays);
+        if (!stays)
+            return done;
+        spill_translation_recover(change->translation);
+    }
     tries->cautious = false;
     return true;
 }
@@ -431,7 +438,8 @@ static bool change_after(tries_t *tries, const spill_look_t *look, bool failed)
     if (failed && !duplicate && !full)
         return false;
     spill_translation_recover(translation);
-    return full ? adopt_and_append(change, look) : change_found(tries, look);
+    bool stays; /* then the push fails: the document is full */
+    return full ? adopt_and_append(change, look, &stays) : change_found(tries, look);
 }
 
 /* Look at the document that q finds, and change it. */

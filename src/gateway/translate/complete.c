@@ -4,6 +4,7 @@
 #include "bson/field_path.h"
 #include "bson/value.h"
 #include "definition/schema.h"
+#include "definition/stored_names.h"
 #include "gateway/translate/mention.h"
 #include "util/error.h"
 
@@ -31,18 +32,19 @@ bool spill_book_read(const bson_t *document, const char *array, spill_book_t *bo
     char name[SPILL_NAME_SIZE];
     spill_bookkeeping_name(array, name);
     *book = (spill_book_t){0};
-    if (!bson_iter_init_find(&iter, document, "spill") || !BSON_ITER_HOLDS_DOCUMENT(&iter) ||
-        !spill_iter_document(&iter, &spill) || !bson_iter_init_find(&iter, &spill, name) ||
-        !BSON_ITER_HOLDS_DOCUMENT(&iter) || !spill_iter_document(&iter, &own))
+    if (!bson_iter_init_find(&iter, document, SPILL_STORED_ROOT) ||
+        !BSON_ITER_HOLDS_DOCUMENT(&iter) || !spill_iter_document(&iter, &spill) ||
+        !bson_iter_init_find(&iter, &spill, name) || !BSON_ITER_HOLDS_DOCUMENT(&iter) ||
+        !spill_iter_document(&iter, &own))
         return false;
-    bool known = find_number(&own, "epoch", &book->epoch);
-    find_number(&own, "rev", &book->rev);
-    find_number(&own, "first", &book->first);
-    find_number(&own, "pages", &book->pages);
-    find_number(&own, "low", &book->low);
-    find_number(&own, "removed", &book->removed);
-    book->has_gone = bson_iter_init_find(&iter, &own, "gone") && BSON_ITER_HOLDS_ARRAY(&iter) &&
-                     spill_iter_document(&iter, &book->gone);
+    bool known = find_number(&own, SPILL_STORED_INCARNATION, &book->epoch);
+    find_number(&own, SPILL_STORED_REV, &book->rev);
+    find_number(&own, SPILL_STORED_FIRST, &book->first);
+    find_number(&own, SPILL_STORED_PAGES, &book->pages);
+    find_number(&own, SPILL_STORED_WATERMARK, &book->low);
+    find_number(&own, SPILL_STORED_REMOVED, &book->removed);
+    book->has_gone = bson_iter_init_find(&iter, &own, SPILL_STORED_DELETED) &&
+                     BSON_ITER_HOLDS_ARRAY(&iter) && spill_iter_document(&iter, &book->gone);
     return known;
 }
 
@@ -289,7 +291,7 @@ static outcome_t copy_field(completion_t *completion, const bson_iter_t *field, 
 
 static bool is_hidden(const spill_asked_t *asked, const char *key)
 {
-    return strcmp(key, "spill") == 0 || (asked->hides_id && strcmp(key, "_id") == 0);
+    return strcmp(key, SPILL_STORED_ROOT) == 0 || (asked->hides_id && strcmp(key, "_id") == 0);
 }
 
 /* Copy the document, without what is hidden. `completion` is NULL if F needs no completion. */

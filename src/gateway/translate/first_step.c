@@ -144,9 +144,31 @@ void spill_push_turn_end(spill_served_t *served, spill_push_turn_t *turn)
     turn->held = turn->recorded = false;
 }
 
+/* One pass: most replies say that the update was made, and no more. */
+static bool is_made(const bson_t *reply)
+{
+    static const char *const problems[] = {"code", "writeErrors", "writeConcernError", NULL};
+    bson_iter_t field;
+    bool changed = false, ok = false;
+    if (!bson_iter_init(&field, reply))
+        return false;
+    while (bson_iter_next(&field)) {
+        const char *name = bson_iter_key(&field);
+        if (strcmp(name, "n") == 0)
+            changed = bson_iter_as_int64(&field) > 0;
+        else if (strcmp(name, "ok") == 0)
+            ok = spill_iter_is_true(&field);
+        else if (spill_is_one_of(name, problems))
+            return false;
+    }
+    return changed && ok;
+}
+
 bool spill_first_step_is_done(const bson_t *reply, const spill_push_turn_t *turn)
 {
     bson_iter_t iter;
+    if (is_made(reply))
+        return true;
     int code = spill_reply_error_code(reply);
     if (turn->recorded && (code != 0 || bson_has_field(reply, "writeConcernError")))
         return false; /* the worker finds out, and its errors have the labels for drivers */

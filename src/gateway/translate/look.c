@@ -1,6 +1,7 @@
 /* Look at the head that a statement concerns, and conditions on heads. */
 #include "gateway/translate/change.h"
 
+#include "definition/stored_names.h"
 #include "gateway/translate/mention.h"
 #include "store/renumber.h"
 #include "util/error.h"
@@ -21,8 +22,8 @@ void spill_guard_unmanaged(const spill_translation_t *translation, bson_t *guard
 void spill_guard_no_pages(const spill_translation_t *translation, bson_t *guards)
 {
     char path[SPILL_BOOK_PATH_SIZE];
-    BCON_APPEND(guards, spill_translation_book_path(translation, "pages", path), "{", "$not", "{",
-                "$gt", BCON_INT64(0), "}", "}");
+    BCON_APPEND(guards, spill_translation_book_path(translation, SPILL_STORED_PAGES, path), "{",
+                "$not", "{", "$gt", BCON_INT64(0), "}", "}");
 }
 
 int64_t spill_change_longest(const spill_change_t *change)
@@ -57,7 +58,7 @@ static void append_projection(const spill_translation_t *translation, bson_t *fi
     bson_t projection, length, choice;
     snprintf(field, sizeof field, "$%s", translation->array);
     BSON_APPEND_DOCUMENT_BEGIN(find, "projection", &projection);
-    BCON_APPEND(&projection, "_id", BCON_INT32(1), "spill", BCON_INT32(1), "bytes", "{",
+    BCON_APPEND(&projection, "_id", BCON_INT32(1), SPILL_STORED_ROOT, BCON_INT32(1), "bytes", "{",
                 "$bsonSize", "$$ROOT", "}");
     BSON_APPEND_DOCUMENT_BEGIN(&projection, "length", &length);
     BSON_APPEND_ARRAY_BEGIN(&length, "$cond", &choice);

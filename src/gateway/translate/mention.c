@@ -1,10 +1,12 @@
 #include "gateway/translate/mention.h"
 
+#include "definition/stored_names.h"
+
 #include <string.h>
 
 enum { DEPTH_MAX = 200 };
 
-static const char spill_field[] = "spill";
+static const char spill_field[] = SPILL_STORED_ROOT;
 
 bool spill_path_begins(const char *path, const char *field)
 {
@@ -27,7 +29,7 @@ unsigned spill_mentions_in_path(const char *path, const char *array)
 bool spill_is_one_of(const char *name, const char *const *names)
 {
     for (size_t i = 0; names[i] != NULL; i++)
-        if (strcmp(name, names[i]) == 0)
+        if (names[i][0] == name[0] && strcmp(name, names[i]) == 0)
             return true;
     return false;
 }

@@ -1,5 +1,6 @@
 #include "gateway/translate/removal.h"
 
+#include "definition/stored_names.h"
 #include "gateway/translate/ending.h"
 #include "util/error.h"
 
@@ -10,8 +11,8 @@ static void make_query(const spill_ending_t *ending, const bson_t *q, bson_t *qu
 {
     char epoch[SPILL_BOOK_PATH_SIZE], rev[SPILL_BOOK_PATH_SIZE];
     SPILL_SCOPED(bson_destroy) bson_t head = BSON_INITIALIZER;
-    spill_translation_book_path(ending->translation, "epoch", epoch);
-    spill_translation_book_path(ending->translation, "rev", rev);
+    spill_translation_book_path(ending->translation, SPILL_STORED_INCARNATION, epoch);
+    spill_translation_book_path(ending->translation, SPILL_STORED_REV, rev);
     BSON_APPEND_INT64(&head, epoch, ending->incarnation);
     BSON_APPEND_INT64(&head, rev, ending->rev);
     BCON_APPEND(query, "$and", "[", BCON_DOCUMENT(ending->id), BCON_DOCUMENT(&head),

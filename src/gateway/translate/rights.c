@@ -1,6 +1,7 @@
 /* The client's rights on heads and pages, tried on its own connection. */
 #include "gateway/translate/translation.h"
 
+#include "definition/stored_names.h"
 #include "util/error.h"
 
 #include <time.h>
@@ -57,8 +58,8 @@ static bson_t *make_probe(spill_right_t right, const char *collection)
         break;
     case SPILL_RIGHT_UPDATE:
         probe = BCON_NEW("update", BCON_UTF8(collection), "updates", "[", "{", "q",
-                         BCON_DOCUMENT(nothing), "u", "{", "$set", "{", "spill", BCON_INT32(0), "}",
-                         "}", "}", "]");
+                         BCON_DOCUMENT(nothing), "u", "{", "$set", "{", SPILL_STORED_ROOT,
+                         BCON_INT32(0), "}", "}", "}", "]");
         break;
     case SPILL_RIGHT_DELETE:
         probe = BCON_NEW("delete", BCON_UTF8(collection), "deletes", "[", "{", "q",

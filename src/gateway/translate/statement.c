@@ -1,6 +1,7 @@
 #include "gateway/translate/statement.h"
 
 #include "bson/field_path.h"
+#include "definition/stored_names.h"
 #include "gateway/translate/mention.h"
 
 #include <string.h>
@@ -81,7 +82,7 @@ static void read_push(const bson_iter_t *field, bool newest_first, spill_stateme
 static void read_path(const spill_served_collection_t *at, const char *path, const char *operation,
                       spill_statement_t *statement)
 {
-    if (spill_path_begins(path, "spill")) {
+    if (spill_path_begins(path, SPILL_STORED_ROOT)) {
         statement->kind = SPILL_STATEMENT_SPILL;
         return;
     }
@@ -142,7 +143,7 @@ static void read_replacement(const spill_served_collection_t *at, spill_statemen
     set_array(statement, at->definition->array, "a replacement",
               "change single fields with $set, and append with $push");
     statement->replaces = true;
-    if (bson_iter_init_find(&field, &statement->u, "spill"))
+    if (bson_iter_init_find(&field, &statement->u, SPILL_STORED_ROOT))
         statement->kind = SPILL_STATEMENT_SPILL;
 }
 

@@ -1,6 +1,7 @@
 /* Carry out a command: choose its translation, and make an error reply after a failure. */
 #include "gateway/translate/translate.h"
 
+#include "definition/stored_names.h"
 #include "gateway/relay/classify.h"
 #include "gateway/translate/mention.h"
 #include "gateway/translate/reply_batch.h"
@@ -33,7 +34,7 @@ bool spill_translate_insert(spill_translation_t *translation, bson_t *reply)
     const char *field = spill_insert_reserved(translation->at, message);
     if (field == NULL)
         return spill_translation_forward(translation, reply);
-    return strcmp(field, "spill") == 0
+    return strcmp(field, SPILL_STORED_ROOT) == 0
                ? spill_translation_refuse_spill(translation, "insert")
                : spill_translation_refuse(translation, field, "insert", translation->at->reason);
 }

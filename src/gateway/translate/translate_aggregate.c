@@ -1,4 +1,5 @@
 /* aggregate, on a served collection or with stages that reach one. */
+#include "definition/stored_names.h"
 #include "gateway/translate/mention.h"
 #include "gateway/translate/pipeline.h"
 #include "gateway/translate/reply_batch.h"
@@ -92,7 +93,7 @@ static void hide_spill(const spill_translation_t *translation, const spill_pipel
             if (!done && at == pipeline->filters) {
                 bson_uint32_to_string(count++, &key, text[0], sizeof text[0]);
                 BSON_APPEND_DOCUMENT_BEGIN(&made, key, &unset);
-                BSON_APPEND_UTF8(&unset, "$unset", "spill");
+                BSON_APPEND_UTF8(&unset, "$unset", SPILL_STORED_ROOT);
                 bson_append_document_end(&made, &unset);
                 done = true;
             }

@@ -1,5 +1,6 @@
 /* Commands on collections and databases. */
 #include "definition/schema.h"
+#include "definition/stored_names.h"
 #include "gateway/translate/change.h"
 #include "gateway/translate/mention.h"
 #include "gateway/translate/translations.h"
@@ -155,10 +156,11 @@ static bool delete_pages(spill_translation_t *translation, const char *pages, in
     enum { MARGIN_SECONDS = 120 };
     bson_t reply;
     int64_t ended = ((int64_t)time(NULL) - MARGIN_SECONDS) * 1000000;
-    bson_t *command = BCON_NEW("delete", BCON_UTF8(pages), "deletes", "[", "{", "q", "{",
-                               "spill.epoch", "{", "$lte", BCON_INT64(most), "}", "spill.lease",
-                               "{", "$not", "{", "$gt", BCON_INT64(ended), "}", "}", "}", "limit",
-                               BCON_INT32(0), "}", "]", "writeConcern", "{", "w", "majority", "}");
+    bson_t *command =
+        BCON_NEW("delete", BCON_UTF8(pages), "deletes", "[", "{", "q", "{",
+                 SPILL_STORED_PAGE_INCARNATION, "{", "$lte", BCON_INT64(most), "}",
+                 SPILL_STORED_PAGE_LEASE, "{", "$not", "{", "$gt", BCON_INT64(ended), "}", "}", "}",
+                 "limit", BCON_INT32(0), "}", "]", "writeConcern", "{", "w", "majority", "}");
     spill_translation_finish_step(translation, command);
     bool done = spill_translation_call(translation, command, &reply);
     bson_destroy(command);
@@ -199,9 +201,10 @@ static bool begin_drop(spill_translation_t *translation, dropping_t *one)
     bson_oid_t attempt;
     spill_store_t *store = spill_served_store(translation->served);
     int64_t most = 0;
-    spill_bookkeeping_path(one->definition->array, "rev", rev);
+    spill_bookkeeping_path(one->definition->array, SPILL_STORED_REV, rev);
     if (!raise_to_highest(translation, one->definition->collection, rev, &most) ||
-        !raise_to_highest(translation, one->definition->page_collection, "spill.epoch", &most))
+        !raise_to_highest(translation, one->definition->page_collection,
+                          SPILL_STORED_PAGE_INCARNATION, &most))
         return false;
     if (most == 0) /* there is no head and no page */
         return true;

@@ -1,4 +1,5 @@
 /* update: statement by statement, unless none of them touches F. */
+#include "definition/stored_names.h"
 #include "gateway/translate/mention.h"
 #include "gateway/translate/statements.h"
 #include "gateway/translate/translations.h"
@@ -56,8 +57,8 @@ static bool attempt(spill_change_t *change, const bson_t *guards, bool upsert, b
 static bool is_same(const bson_t *before, const bson_t *after)
 {
     bson_t left = BSON_INITIALIZER, right = BSON_INITIALIZER;
-    bson_copy_to_excluding_noinit(before, &left, "spill", NULL);
-    bson_copy_to_excluding_noinit(after, &right, "spill", NULL);
+    bson_copy_to_excluding_noinit(before, &left, SPILL_STORED_ROOT, NULL);
+    bson_copy_to_excluding_noinit(after, &right, SPILL_STORED_ROOT, NULL);
     bool same = bson_equal(&left, &right);
     bson_destroy(&left);
     bson_destroy(&right);

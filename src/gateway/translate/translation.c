@@ -1,6 +1,7 @@
 #include "gateway/translate/translation.h"
 
 #include "definition/schema.h"
+#include "definition/stored_names.h"
 #include "gateway/translate/mention.h"
 #include "util/error.h"
 
@@ -218,7 +219,7 @@ bool spill_translation_refuse_hidden(spill_translation_t *translation, const cha
 
 bool spill_translation_refuse_spill(spill_translation_t *translation, const char *place)
 {
-    return spill_translation_refuse(translation, "spill", place,
+    return spill_translation_refuse(translation, SPILL_STORED_ROOT, place,
                                     "this field belongs to Spillway; leave it out");
 }
 
@@ -524,7 +525,7 @@ bool spill_translation_find_pages(spill_translation_t *translation, const bson_t
     if (!names_owner(translation, statement, filter, &id))
         return finds(translation, definition->page_collection, &heads, any);
     bson_append_iter(&heads, "_id", -1, &id);
-    BCON_APPEND(&heads, spill_translation_book_path(translation, "pages", path), "{", "$gt",
-                BCON_INT64(0), "}");
+    BCON_APPEND(&heads, spill_translation_book_path(translation, SPILL_STORED_PAGES, path), "{",
+                "$gt", BCON_INT64(0), "}");
     return finds(translation, definition->collection, &heads, any);
 }

@@ -61,8 +61,7 @@ void spill_translation_job_break(spill_translation_job_t *job, const char *why)
 static void send_request(spill_post_t *post)
 {
     spill_translation_job_t *job = job_of_post(post);
-    if (!job->broken &&
-        !job->host->send(job->owner, job->request_id, job->request.data, job->request.size))
+    if (!job->broken && !job->host->send(job->owner, job->request_id, &job->request))
         spill_translation_job_break(job, "the upstream connection is broken");
 }
 

@@ -15,8 +15,11 @@ typedef struct spill_translation_job spill_translation_job_t;
 
 /* What the job needs of its connection; called on the loop's thread. */
 typedef struct spill_translation_host {
-    /* Send a message on the upstream connection and collect its reply. False: it is broken. */
-    bool (*send)(void *owner, int32_t request_id, const uint8_t *bytes, size_t size);
+    /*
+     * Send a message on the upstream connection and collect its reply. It may take the memory.
+     * False: the connection is broken.
+     */
+    bool (*send)(void *owner, int32_t request_id, spill_buffer_t *message);
     /* The worker has ended: spill_translation_job_take reads the result. */
     void (*done)(void *owner);
 } spill_translation_host_t;

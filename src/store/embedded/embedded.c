@@ -177,6 +177,11 @@ static spill_code_t call(spill_store_t *base, const spill_request_t *request,
     return code;
 }
 
+static spill_slice_t *recall(spill_store_t *base, const spill_recall_t *recall)
+{
+    return spill_tail_cache_recall(((spill_embedded_t *)base)->tails, recall);
+}
+
 /* The context of decide_many. */
 typedef struct many {
     spill_embedded_t *store;
@@ -264,7 +269,7 @@ static const char *damage(const spill_store_t *store)
 /* The functions of every embedded store, whatever its engine. */
 #define COMMON_OPS                                                                                 \
     .shared_window = true, .checks_ids = true, .begins_steps = true, .call = call,                 \
-    .call_many = call_many, .bind = spill_embedded_bind,                                           \
+    .recall = recall, .call_many = call_many, .bind = spill_embedded_bind,                         \
     .list = {[SPILL_LIST_OWNERS] = spill_embedded_owners,                                          \
              [SPILL_LIST_OVERSIZED] = spill_embedded_oversized,                                    \
              [SPILL_LIST_ORPHANS] = spill_embedded_orphans,                                        \

@@ -405,7 +405,9 @@ static spill_code_t delete_entry(catalog_change_t *change, spill_system_access_t
 {
     spill_binding_t now = {0};
     spill_code_t code = SPILL_OK;
-    change->done = true;
+    change->done = !change->expected || as_expected(change, access);
+    if (!change->done)
+        return SPILL_OK;
     if (change->array)
         code = get_numbers(access, change->name, &now, error);
     if (code != SPILL_OK || (change->array && now.array_id != change->array->array_id))

@@ -422,7 +422,7 @@ static void check_ops(spill_checking_t *checking)
         spill_checking_find_unknown(checking, SPILL_RECORD_SESSION);
 }
 
-/* The records of sessions, and the number of those of the head's incarnation. */
+/* Check the records of sessions, and how many belong to the head's incarnation. */
 static void check_sessions(spill_checking_t *checking)
 {
     spill_kv_iter_t *iter = checking->iter;

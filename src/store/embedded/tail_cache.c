@@ -3,6 +3,7 @@
 
 #include "store/embedded/embedded_codec.h"
 #include "store/embedded/tail_shard.h"
+#include "store/slice.h"
 #include "util/buffer.h"
 #include "util/error.h"
 
@@ -127,6 +128,13 @@ static void reserve_answer(spill_tail_shard_t *shard, const spill_read_t *read, 
         spill_run_reserve(run, (size_t)read->limit, bytes);
 }
 
+/* Note the bytes of an answer, for the next reader. */
+static void note_answer(spill_tail_shard_t *shard, size_t bytes)
+{
+    if (atomic_load_explicit(&shard->answer_bytes, memory_order_relaxed) != bytes)
+        atomic_store_explicit(&shard->answer_bytes, bytes, memory_order_relaxed);
+}
+
 /* Answer from the owner's entry, or write the ticket. */
 static bool answer(const spill_tail_cache_t *cache, spill_tail_shard_t *shard,
                    const spill_record_key_t *owner, uint64_t hash, const spill_request_t *request,
@@ -139,7 +147,7 @@ static bool answer(const spill_tail_cache_t *cache, spill_tail_shard_t *shard,
     if (hit)
         entry->block.used = true;
     if (hit && response->run.count > 0)
-        atomic_store_explicit(&shard->answer_bytes, response->run.arena.size, memory_order_relaxed);
+        note_answer(shard, response->run.arena.size);
     ticket->open = stamp->pending == 0;
     ticket->version = stamp->version;
     return hit;
@@ -166,6 +174,144 @@ bool spill_tail_cache_read(spill_tail_cache_t *cache, const spill_record_key_t *
                               memory_order_relaxed);
     return hit;
 }
+
+/* ---- readers without a request --------------------------------------------------------------- */
+
+/* The bounds of the entry's state. If the state cannot be read, no number is from `whole` on. */
+static const spill_tail_bounds_t *bounds_of(spill_tail_entry_t *entry)
+{
+    if (entry->has_bounds)
+        return &entry->bounds;
+    SPILL_SCOPED(spill_state_release) spill_state_t state = {0};
+    spill_tail_bounds_t *bounds = &entry->bounds;
+    bool good = spill_state_decode(spill_tail_state_of(entry), entry->state_bytes, true, &state) &&
+                state.incarnation == entry->incarnation;
+    const spill_seqs_t *deleted = &state.deleted;
+    *bounds = (spill_tail_bounds_t){.first = state.first,
+                                    .whole = state.first,
+                                    .end = spill_state_end(&state),
+                                    .watermark = state.watermark};
+    if (!good)
+        bounds->whole = INT64_MAX;
+    else if (deleted->run_count > 0)
+        bounds->whole = deleted->runs[deleted->run_count - 1].end;
+    entry->has_bounds = true;
+    return bounds;
+}
+
+/* Slots of an entry that a slice gets. */
+typedef struct selection {
+    size_t from, end; /* [from, end) */
+    size_t start;     /* in the arena */
+    size_t bytes;
+    bool more; /* live numbers are below, from the lower bound on */
+} selection_t;
+
+/*
+ * Select the elements that the caller wants. Return false if the entry may lack one of them. Slots
+ * ascend: if the first and the last of them are where they must be, none between them is missing.
+ */
+static bool select_slots(spill_tail_entry_t *entry, const spill_recall_t *recall,
+                         selection_t *selection)
+{
+    const spill_tail_bounds_t *bounds = bounds_of(entry);
+    int64_t lower = recall->lower > bounds->watermark ? recall->lower : bounds->watermark;
+    int64_t bottom = lower > bounds->whole ? lower : bounds->whole;
+    int64_t top = recall->upper < bounds->end ? recall->upper : bounds->end - 1;
+    if (entry->slot_count == 0 || top < bottom)
+        return false;
+    int64_t count = recall->limit <= top - bottom ? recall->limit : top - bottom + 1;
+    bool complete =
+        count == recall->limit || (bounds->first <= lower && bounds->whole == bounds->first);
+    int64_t above = spill_tail_seq_of(entry, entry->slot_count - 1) - top; /* slots to omit */
+    if (!complete || above < 0 || above > entry->slot_count ||
+        count > (int64_t)entry->slot_count - above)
+        return false;
+    size_t end = entry->slot_count - (size_t)above, from = end - (size_t)count;
+    const spill_tail_slot_t *slots = spill_tail_slots_of(entry), *last = &slots[end - 1];
+    *selection = (selection_t){.from = from,
+                               .end = end,
+                               .start = slots[from].offset,
+                               .bytes = last->offset + last->size_bytes - slots[from].offset,
+                               .more = top - count + 1 > lower};
+    return spill_tail_seq_of(entry, end - 1) == top &&
+           spill_tail_seq_of(entry, from) == top - count + 1;
+}
+
+/* Copy the selected slots to the slice, the newest first. */
+static void fill_slice(const spill_tail_entry_t *entry, const selection_t *selection,
+                       spill_slice_t *slice, uint8_t *values)
+{
+    const spill_tail_slot_t *slots = spill_tail_slots_of(entry);
+    spill_element_t *element = slice->elements;
+    memcpy(values, spill_tail_arena_of(entry) + selection->start, selection->bytes);
+    for (size_t i = selection->end; i > selection->from; element++) {
+        const spill_tail_slot_t *slot = &slots[--i];
+        element->seq = entry->base + slot->number;
+        element->value = (spill_value_t){
+            .data = slot->size_bytes > 0 ? values + (slot->offset - selection->start) : NULL,
+            .size_bytes = slot->size_bytes,
+            .type = (uint8_t)slot->type};
+    }
+    slice->count = selection->end - selection->from;
+    slice->next = element[-1].seq;
+    slice->more = selection->more;
+}
+
+/*
+ * Answer from the owner's entry, with memory for *bytes bytes of values. NULL: the entry lacks
+ * something, or *bytes, which is raised, was too low.
+ */
+static spill_slice_t *recall_with(const spill_tail_cache_t *cache, spill_tail_shard_t *shard,
+                                  const spill_record_key_t *owner, uint64_t hash,
+                                  const spill_recall_t *recall, size_t *bytes)
+{
+    uint8_t *values;
+    selection_t selection;
+    spill_slice_t *slice = spill_slice_new((size_t)recall->limit, *bytes, &values);
+    bool filled = false;
+    if (try_lock(shard)) {
+        spill_tail_entry_t *entry = spill_tail_stamp_of(shard, hash)->pending == 0
+                                        ? spill_tail_find(cache, shard, owner, hash)
+                                        : NULL;
+        bool selected = entry && select_slots(entry, recall, &selection);
+        filled = selected && selection.bytes <= *bytes;
+        if (filled) {
+            fill_slice(entry, &selection, slice, values);
+            entry->block.used = true;
+            note_answer(shard, selection.bytes);
+        } else if (selected) {
+            *bytes = selection.bytes;
+        }
+        pthread_mutex_unlock(&shard->lock);
+    }
+    if (filled)
+        return slice;
+    spill_slice_free(slice);
+    return NULL;
+}
+
+spill_slice_t *spill_tail_cache_recall(spill_tail_cache_t *cache, const spill_recall_t *recall)
+{
+    if (!cache || recall->limit > SPILL_TAIL_ELEMENTS_MAX)
+        return NULL;
+    spill_record_key_t owner;
+    spill_record_key_init(&owner, recall->array_id, recall->key, recall->key_bytes);
+    uint64_t hash = spill_hash_quick(owner.data, owner.prefix);
+    spill_tail_shard_t *shard = spill_tail_shard_of(cache, hash);
+    spill_tail_entry_t **bucket = spill_tail_bucket_of(cache, shard, hash);
+    fetch_entry(shard, bucket);
+    size_t bytes = atomic_load_explicit(&shard->answer_bytes, memory_order_relaxed);
+    size_t reserved = bytes;
+    spill_slice_t *slice = recall_with(cache, shard, &owner, hash, recall, &bytes);
+    if (!slice && bytes > reserved)
+        slice = recall_with(cache, shard, &owner, hash, recall, &bytes);
+    if (slice)
+        atomic_fetch_add_explicit(&cache->counts->tail_hits, 1, memory_order_relaxed);
+    return slice;
+}
+
+/* ---- readers that missed --------------------------------------------------------------------- */
 
 /* Take the elements of a run that begins with the newest one. */
 static void take_run(spill_tail_content_t *content, const spill_run_t *run)

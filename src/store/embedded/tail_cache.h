@@ -4,7 +4,8 @@
  * reads and fills; the combiner's leader updates. docs/internals/tail-cache.md has the argument
  * why no reader gets old data.
  *
- *   reader   spill_tail_cache_read; if it misses: read the engine, then spill_tail_cache_fill
+ *   reader   spill_tail_cache_recall; if it returns NULL:
+ *            spill_tail_cache_read; if it misses: read the engine, then spill_tail_cache_fill
  *   leader   spill_tail_cache_begin; write the engine; spill_tail_cache_end; acknowledge
  */
 #ifndef SPILL_STORE_EMBEDDED_TAIL_CACHE_H
@@ -41,6 +42,12 @@ void spill_tail_cache_free(spill_tail_cache_t *cache);
 bool spill_tail_cache_read(spill_tail_cache_t *cache, const spill_record_key_t *owner,
                            const spill_request_t *request, spill_response_t *response,
                            spill_tail_ticket_t *ticket);
+
+/*
+ * Answer from the cache without a request: spill_store_ops_t.recall. The slice is the caller's.
+ * NULL: the cache lacks an element of it, or does not know that. Counts hits only: a READ follows.
+ */
+spill_slice_t *spill_tail_cache_recall(spill_tail_cache_t *cache, const spill_recall_t *recall);
 
 /*
  * Cache what the READ has read from the engine after it got the ticket. If a change of the owner

@@ -32,6 +32,17 @@ typedef struct spill_tail_slot {
 } spill_tail_slot_t;
 
 /*
+ * What the state says about the numbers of elements, for spill_tail_cache_recall. From `whole` on,
+ * all numbers below `end` are live.
+ */
+typedef struct spill_tail_bounds {
+    int64_t first; /* of the head */
+    int64_t whole; /* at least `first` */
+    int64_t end;
+    int64_t watermark;
+} spill_tail_bounds_t;
+
+/*
  * An owner's head and some of its newest elements, in one block of memory. What a read compares
  * first lies next to each other:
  *
@@ -44,14 +55,16 @@ typedef struct spill_tail_entry {
     spill_tail_block_t block;
     uint64_t hash;
     struct spill_tail_entry *next; /* in its bucket */
-    int64_t incarnation;
-    int64_t base; /* the sequence number of the first element that it got */
     uint32_t owner_bytes;
     uint32_t slots_offset; /* from the start of the block */
     uint32_t slot_count, slot_capacity;
+    int64_t base; /* the sequence number of the first element that it got */
+    int64_t incarnation;
+    spill_tail_bounds_t bounds; /* if has_bounds */
     uint32_t arena_bytes, arena_capacity;
     uint32_t state_bytes, state_capacity;
     uint16_t wanted; /* elements that reads want, at most SPILL_TAIL_ELEMENTS_MAX */
+    bool has_bounds; /* a reader has derived them from the state */
     uint8_t owner[];
 } spill_tail_entry_t;
 

@@ -194,6 +194,7 @@ static bool update_in_place(spill_tail_entry_t *entry, const update_t *update)
         memcpy(spill_tail_state_of(entry), spill_batch_value(update->batch, update->state),
                state_bytes);
         entry->state_bytes = (uint32_t)state_bytes;
+        entry->has_bounds = false;
     }
     for (size_t i = 0; i < update->added_count; i++)
         spill_tail_add_item(entry, &update->added[i]);

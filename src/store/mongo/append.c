@@ -5,6 +5,7 @@
 #include "store/mongo/guarded.h"
 
 #include "definition/schema.h"
+#include "definition/stored_names.h"
 #include "util/buffer.h"
 #include "util/error.h"
 
@@ -189,8 +190,9 @@ static void append_answer_fields(const attempt_t *attempt, bson_t *fields)
     bson_init(fields);
     switch (attempt->answer) {
     case ANSWER_FIRST:
-        BSON_APPEND_INT32(fields, spill_mongo_path(attempt->document, "first", path), 1);
-        BSON_APPEND_INT32(fields, spill_mongo_path(attempt->document, "n", path), 1);
+        BSON_APPEND_INT32(fields, spill_mongo_path(attempt->document, SPILL_STORED_FIRST, path), 1);
+        BSON_APPEND_INT32(fields, spill_mongo_path(attempt->document, SPILL_STORED_OP_COUNT, path),
+                          1);
         break;
     case ANSWER_END:
         spill_mongo_project_end(attempt->document, fields);
@@ -224,8 +226,8 @@ static spill_code_t read_first(const attempt_t *attempt, const bson_t *after, sp
     state->live = attempt->roll ? attempt->roll->live
                                 : attempt->hint->length +
                                       (int64_t)attempt->document->request->append.element_count;
-    SPILL_TRY(read_number(attempt, after, "first", &state->first, error));
-    return read_number(attempt, after, "n", &state->op_count, error);
+    SPILL_TRY(read_number(attempt, after, SPILL_STORED_FIRST, &state->first, error));
+    return read_number(attempt, after, SPILL_STORED_OP_COUNT, &state->op_count, error);
 }
 
 static spill_code_t read_answer(const attempt_t *attempt, const bson_t *after,
@@ -285,13 +287,13 @@ static spill_code_t push(attempt_t *attempt, spill_response_t *response, bool *d
 static void append_exact_guard(const spill_mongo_document_t *document, bson_t *filter)
 {
     char path[SPILL_MONGO_PATH_SIZE];
-    spill_mongo_path(document, "epoch", path);
+    spill_mongo_path(document, SPILL_STORED_INCARNATION, path);
     if (document->head)
         BCON_APPEND(filter, path, "{", "$exists", BCON_BOOL(true), "}");
     else
         BSON_APPEND_INT64(filter, path, document->request->incarnation);
-    BCON_APPEND(filter, spill_mongo_path(document, "sealed", path), "{", "$ne", BCON_BOOL(true),
-                "}");
+    BCON_APPEND(filter, spill_mongo_path(document, SPILL_STORED_SEALED, path), "{", "$ne",
+                BCON_BOOL(true), "}");
     spill_mongo_append_room(document, filter);
     spill_mongo_append_search_guard(document, filter);
     if (spill_request_ops(document->request) > 0)
@@ -308,9 +310,9 @@ spill_code_t spill_mongo_push_exactly(spill_mongo_t *store, const spill_mongo_do
     append_exact_guard(document, &attempt.filter);
     if (response->state.deleted.count == 0) {
         spill_mongo_append_open(document, response->state.incarnation,
-                                spill_mongo_path(document, "open", path), &attempt.open);
-        BCON_APPEND(&attempt.filter, spill_mongo_path(document, "gone", path), "{", "$exists",
-                    BCON_BOOL(false), "}");
+                                spill_mongo_path(document, SPILL_STORED_OPEN, path), &attempt.open);
+        BCON_APPEND(&attempt.filter, spill_mongo_path(document, SPILL_STORED_DELETED, path), "{",
+                    "$exists", BCON_BOOL(false), "}");
     }
     return push(&attempt, response, done, error);
 }

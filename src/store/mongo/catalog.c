@@ -2,6 +2,7 @@
 #include "store/mongo/mongo_document.h"
 
 #include "definition/schema.h"
+#include "definition/stored_names.h"
 #include "store/raw_reader.h"
 #include "store/render.h"
 #include "util/buffer.h"
@@ -215,7 +216,7 @@ static spill_code_t make_indexes(spill_mongo_t *store, const bson_t *entry, spil
         BCON_APPEND(by_first, definition.window_field, BCON_INT32(1));
         BCON_APPEND(by_page, definition.window_field, BCON_INT32(1));
     }
-    BCON_APPEND(by_first, "spill.first", BCON_INT32(1), "_id", BCON_INT32(1));
+    BCON_APPEND(by_first, SPILL_STORED_PAGE_FIRST, BCON_INT32(1), "_id", BCON_INT32(1));
     if (definition.page_number[0] != '\0')
         BCON_APPEND(by_page, definition.page_number, BCON_INT32(1));
     else if (schema->has_referenced_elements && definition.time_field[0] != '\0')
@@ -230,10 +231,22 @@ static spill_code_t make_indexes(spill_mongo_t *store, const bson_t *entry, spil
     }
     if (definition.sort_field[0] != '\0') {
         append_descending(&definition, definition.sort_field, by_rank);
-        BCON_APPEND(by_rank, "spill.first", BCON_INT32(-1));
+        BCON_APPEND(by_rank, SPILL_STORED_PAGE_FIRST, BCON_INT32(-1));
         SPILL_TRY(make_index(store, collection, "spillway_rank", by_rank, error));
     }
     return SPILL_OK;
+}
+
+/* Does the entry change in `undoing` only? */
+static bool is_marked(const bson_t *expected, const bson_t *document)
+{
+    SPILL_SCOPED(bson_destroy) bson_t before = BSON_INITIALIZER;
+    SPILL_SCOPED(bson_destroy) bson_t after = BSON_INITIALIZER;
+    if (!expected)
+        return false;
+    bson_copy_to_excluding_noinit(expected, &before, "undoing", NULL);
+    bson_copy_to_excluding_noinit(document, &after, "undoing", NULL);
+    return bson_equal(&before, &after);
 }
 
 spill_code_t spill_mongo_catalog_put(spill_store_t *store, spill_catalog_t kind, const char *name,
@@ -243,7 +256,7 @@ spill_code_t spill_mongo_catalog_put(spill_store_t *store, spill_catalog_t kind,
     spill_mongo_t *mongo = (spill_mongo_t *)store;
     const char *collection = collection_of(kind);
     *done = false;
-    if (kind == SPILL_CATALOG_DEFINITION) {
+    if (kind == SPILL_CATALOG_DEFINITION && document && !is_marked(expected, document)) {
         SPILL_TRY(check_collations(mongo, document, error));
         SPILL_TRY(make_indexes(mongo, document, error));
     }
@@ -255,6 +268,8 @@ spill_code_t spill_mongo_catalog_put(spill_store_t *store, spill_catalog_t kind,
     SPILL_SCOPED(spill_mongo_destroy)
     bson_t *filter = BCON_NEW("_id", "{", "$eq", BCON_UTF8(name), "}", "entry", "{", "$eq",
                               BCON_DOCUMENT(expected), "}");
+    if (!document)
+        return spill_mongo_delete(mongo, collection, filter, done, error);
     SPILL_SCOPED(spill_mongo_destroy)
     bson_t *update = BCON_NEW("$set", "{", "entry", BCON_DOCUMENT(document), "}");
     return spill_mongo_modify(mongo, collection, filter, update, NULL, NULL, done, error);
@@ -267,6 +282,30 @@ spill_code_t spill_mongo_catalog_delete(spill_store_t *store, spill_catalog_t ki
     bson_t *filter = BCON_NEW("_id", "{", "$eq", BCON_UTF8(name), "}");
     bool found;
     return spill_mongo_delete((spill_mongo_t *)store, collection_of(kind), filter, &found, error);
+}
+
+/* Every database that is a store has a definition. */
+spill_code_t spill_mongo_now(spill_store_t *store, int64_t *now_us, spill_error_t *error)
+{
+    bson_t answer;
+    bson_iter_t now;
+    bool found;
+    SPILL_SCOPED(spill_mongo_destroy)
+    bson_t *pipeline = BCON_NEW("0", "{", "$limit", BCON_INT64(1), "}", "1", "{", "$project", "{",
+                                "now", "$$NOW", "}", "}");
+    *now_us = 0;
+    spill_code_t code = spill_mongo_first((spill_mongo_t *)store, SPILL_MONGO_DEFINITIONS, pipeline,
+                                          &answer, &found, error);
+    if (code == SPILL_OK && !found)
+        code = spill_fail(error, SPILL_NOT_FOUND, "%s has no definition", SPILL_MONGO_DEFINITIONS);
+    else if (code == SPILL_OK && bson_iter_init_find(&now, &answer, "now") &&
+             BSON_ITER_HOLDS_DATE_TIME(&now))
+        *now_us = bson_iter_date_time(&now) * 1000;
+    else if (code == SPILL_OK)
+        code = spill_fail(error, SPILL_CORRUPT, "%s: the server's answer is wrong: no time",
+                          SPILL_MONGO_DEFINITIONS);
+    bson_destroy(&answer);
+    return code;
 }
 
 /* ---- lists ----------------------------------------------------------------------------------- */

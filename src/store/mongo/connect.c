@@ -470,6 +470,7 @@ static const spill_store_ops_t mongo_ops = {
     .catalog_put = spill_mongo_catalog_put,
     .catalog_delete = spill_mongo_catalog_delete,
     .catalog_names = spill_mongo_catalog_names,
+    .now = spill_mongo_now,
     .definitions_beside = spill_mongo_definitions_beside,
     .same = spill_mongo_same,
     .head_ends = head_ends,

@@ -3,6 +3,7 @@
 
 #include "bson/field_path.h"
 #include "definition/schema.h"
+#include "definition/stored_names.h"
 #include "store/render.h"
 #include "store/server_code.h"
 #include "util/error.h"
@@ -29,10 +30,10 @@ void spill_mongo_document_init(spill_mongo_document_t *document, const spill_mon
     if (head && !spill_schema_of(definition)->has_windows)
         spill_bookkeeping_path(definition->array, "", document->spill);
     else
-        strcpy(document->spill, "spill");
+        strcpy(document->spill, SPILL_STORED_ROOT);
     if (!head || !document->referenced)
         return;
-    document->array = spill_mongo_path(document, "journal", document->journal);
+    document->array = spill_mongo_path(document, SPILL_STORED_JOURNAL, document->journal);
 }
 
 bool spill_mongo_is_bucket(const spill_mongo_document_t *document)
@@ -185,7 +186,7 @@ const char *spill_mongo_ref(const spill_mongo_document_t *document, const char *
 
 const char *spill_mongo_deleted_name(const spill_state_t *state)
 {
-    return state->gaps ? "gaps" : "gone";
+    return state->gaps ? SPILL_STORED_DELETED_RUNS : SPILL_STORED_DELETED;
 }
 
 void spill_mongo_set_deleted(const spill_mongo_document_t *document, const spill_state_t *state,
@@ -246,7 +247,7 @@ static void append_measured(const spill_definition_t *definition, bool array, co
     for (size_t i = 0; i < count; i++)
         if (array || strcmp(own[i], definition->array) != 0)
             append_measured_field(own[i], &fields);
-    append_measured_field("spill", &fields);
+    append_measured_field(SPILL_STORED_ROOT, &fields);
     bson_append_document_end(&size, &fields);
     bson_append_document_end(to, &size);
 }
@@ -262,7 +263,7 @@ void spill_mongo_append_own_size(const spill_definition_t *definition, bool arra
         return;
     }
     snprintf(sessions, sizeof sessions, "$%s",
-             spill_bookkeeping_path(definition->array, "sessions", path));
+             spill_bookkeeping_path(definition->array, SPILL_STORED_SESSIONS, path));
     bson_append_document_begin(to, key, -1, &difference);
     BSON_APPEND_ARRAY_BEGIN(&difference, "$subtract", &sides);
     append_measured(definition, array, "0", &sides);
@@ -337,10 +338,10 @@ void spill_mongo_set_statistics(const spill_mongo_document_t *document, const sp
     char path[SPILL_MONGO_PATH_SIZE];
     bson_t stats = BSON_INITIALIZER, window_stats = BSON_INITIALIZER;
     spill_window_stats_render(&after->window_stats, after->live, definition, &stats);
-    spill_window_stats_append(&after->window_stats, "tally", &window_stats);
+    spill_window_stats_append(&after->window_stats, SPILL_STORED_WINDOW_STATS, &window_stats);
     spill_mongo_set_document(definition->stats_field, &stats, literal, set);
-    spill_mongo_set_document(spill_mongo_path(document, "tally", path), &window_stats, literal,
-                             set);
+    spill_mongo_set_document(spill_mongo_path(document, SPILL_STORED_WINDOW_STATS, path),
+                             &window_stats, literal, set);
     bson_destroy(&stats);
     bson_destroy(&window_stats);
 }

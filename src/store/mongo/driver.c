@@ -9,7 +9,7 @@
 
 #define LIBRARY "libmongoc-1.0.so.0"
 
-/* Where it is: a packager that brings its own gives a path, which may begin with $ORIGIN. */
+/* The name or the path to load. A package with its own copy defines a path, from $ORIGIN on. */
 #ifndef SPILLWAY_DRIVER
 #define SPILLWAY_DRIVER LIBRARY
 #endif

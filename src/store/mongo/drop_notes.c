@@ -13,6 +13,7 @@
 #include "store/mongo/mongo.h"
 
 #include "bson/value.h"
+#include "definition/stored_names.h"
 #include "util/error.h"
 
 #include <stdio.h>
@@ -50,8 +51,8 @@ static spill_code_t announce(spill_mongo_t *store, const spill_drop_note_t *note
                              const bson_t *filter, spill_error_t *error)
 {
     SPILL_SCOPED(bson_destroy) bson_t update = BSON_INITIALIZER;
-    BCON_APPEND(&update, "$max", "{", "epoch", BCON_INT64(note->incarnation), "rev",
-                BCON_INT64(note->rev), "}");
+    BCON_APPEND(&update, "$max", "{", SPILL_STORED_INCARNATION, BCON_INT64(note->incarnation),
+                SPILL_STORED_REV, BCON_INT64(note->rev), "}");
     return write_note(store, filter, &update, error);
 }
 
@@ -240,7 +241,7 @@ static spill_code_t judge_announced(spill_mongo_t *store, const bson_iter_t *att
     bson_iter_t epoch, collection, refused;
     collection_uuid_t uuid, found;
     if (!bson_iter_recurse(attempt, &refused) || bson_iter_find(&refused, "refused") ||
-        !bson_iter_recurse(attempt, &epoch) || !bson_iter_find(&epoch, "epoch") ||
+        !bson_iter_recurse(attempt, &epoch) || !bson_iter_find(&epoch, SPILL_STORED_INCARNATION) ||
         spill_iter_int64(&epoch) <= *ended || !bson_iter_recurse(attempt, &collection) ||
         !bson_iter_find(&collection, "collection"))
         return SPILL_OK;
@@ -289,8 +290,9 @@ spill_code_t spill_mongo_find_drop(spill_store_t *base, const spill_definition_t
     *note = (spill_drop_note_t){0};
     make_filter(definition, owner, &filter);
     SPILL_TRY(find_document(store, &filter, &document, error));
-    *note = (spill_drop_note_t){number_of(&document, "epoch"), number_of(&document, "rev"),
-                                number_of(&document, "ended")};
+    *note =
+        (spill_drop_note_t){number_of(&document, SPILL_STORED_INCARNATION),
+                            number_of(&document, SPILL_STORED_REV), number_of(&document, "ended")};
     return find_drop_all(store, definition, &note->ended, error);
 }
 
@@ -303,7 +305,7 @@ static spill_code_t forget_certain(spill_mongo_t *store, int64_t incarnation, bs
 {
     bool found;
     for (int i = 0; i < 2; i++)
-        BCON_APPEND(filter, i == 0 ? "epoch" : "ended", "{", "$not", "{", "$gt",
+        BCON_APPEND(filter, i == 0 ? SPILL_STORED_INCARNATION : "ended", "{", "$not", "{", "$gt",
                     BCON_INT64(incarnation), "}", "}");
     return spill_mongo_delete(store, SPILL_MONGO_DROP_RECORDS, filter, &found, error);
 }
@@ -315,14 +317,15 @@ static spill_code_t forget_announced(spill_mongo_t *store, const spill_drop_note
     SPILL_SCOPED(bson_destroy) bson_t alone = BSON_INITIALIZER;
     SPILL_SCOPED(bson_destroy) bson_t update = BSON_INITIALIZER;
     bool found;
-    BCON_APPEND(filter, "epoch", "{", "$lte", BCON_INT64(note->incarnation), "}", "rev", "{",
-                "$lte", BCON_INT64(note->rev), "}");
+    BCON_APPEND(filter, SPILL_STORED_INCARNATION, "{", "$lte", BCON_INT64(note->incarnation), "}",
+                SPILL_STORED_REV, "{", "$lte", BCON_INT64(note->rev), "}");
     bson_concat(&alone, filter);
     BCON_APPEND(&alone, "ended", "{", "$exists", BCON_BOOL(false), "}");
     SPILL_TRY(spill_mongo_delete(store, SPILL_MONGO_DROP_RECORDS, &alone, &found, error));
     if (found)
         return SPILL_OK;
-    BCON_APPEND(&update, "$unset", "{", "epoch", BCON_BOOL(true), "rev", BCON_BOOL(true), "}");
+    BCON_APPEND(&update, "$unset", "{", SPILL_STORED_INCARNATION, BCON_BOOL(true), SPILL_STORED_REV,
+                BCON_BOOL(true), "}");
     return spill_mongo_modify(store, SPILL_MONGO_DROP_RECORDS, filter, &update, NULL, NULL, &found,
                               error);
 }

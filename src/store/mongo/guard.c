@@ -6,6 +6,7 @@
 
 #include "bson/element_fields.h"
 #include "definition/schema.h"
+#include "definition/stored_names.h"
 #include "store/render.h"
 #include "util/error.h"
 
@@ -52,14 +53,15 @@ static bson_t *document_bytes(const spill_mongo_document_t *document)
     SPILL_SCOPED(spill_mongo_destroy)
     bson_t *after = framing("$$live", (int64_t)request->append.element_count);
     SPILL_SCOPED(spill_mongo_destroy) bson_t *before = framing("$$live", 0);
-    SPILL_SCOPED(spill_mongo_destroy) bson_t *deleted = framing("$$gone", 0);
+    SPILL_SCOPED(spill_mongo_destroy) bson_t *deleted = framing("$$deleted", 0);
     SPILL_SCOPED(spill_mongo_destroy) bson_t *ops = framing("$$ops", 0);
-    bson_t *sum = BCON_NEW(
-        "$add", "[", BCON_INT64(base + (document->head ? EMPTY_DOCUMENT : 0)), "$$array",
-        BCON_DOCUMENT(after), "{", "$multiply", "[", BCON_INT64(-1), BCON_DOCUMENT(before), "]",
-        "}", BCON_DOCUMENT(deleted), "{", "$multiply", "[", BCON_INT64(SPILL_NUMBER_BYTES),
-        "$$gone", "]", "}", BCON_DOCUMENT(ops), "{", "$multiply", "[", BCON_INT64(SPILL_OP_BYTES),
-        "$$ops", "]", "}", "$$root", "{", "$multiply", "[", BCON_INT64(-1), "$$own", "]", "}", "]");
+    bson_t *sum =
+        BCON_NEW("$add", "[", BCON_INT64(base + (document->head ? EMPTY_DOCUMENT : 0)), "$$array",
+                 BCON_DOCUMENT(after), "{", "$multiply", "[", BCON_INT64(-1), BCON_DOCUMENT(before),
+                 "]", "}", BCON_DOCUMENT(deleted), "{", "$multiply", "[",
+                 BCON_INT64(SPILL_NUMBER_BYTES), "$$deleted", "]", "}", BCON_DOCUMENT(ops), "{",
+                 "$multiply", "[", BCON_INT64(SPILL_OP_BYTES), "$$ops", "]", "}", "$$root", "{",
+                 "$multiply", "[", BCON_INT64(-1), "$$own", "]", "}", "]");
     return sum;
 }
 
@@ -71,12 +73,14 @@ static bson_t *variables(const spill_mongo_document_t *document)
     snprintf(array, sizeof array, "$%s", document->array);
     bson_t *vars = bson_new();
     spill_mongo_append_length(array, "live", vars);
-    spill_mongo_append_length(spill_mongo_ref(document, "gone", path), "gone", vars);
-    BCON_APPEND(
-        vars, "ops", "{", "$max", "[", BCON_INT64(1), "{", "$min", "[", "{", "$add", "[",
-        BCON_UTF8(spill_mongo_ref(document, "n", path)), BCON_INT64(spill_request_ops(request)),
-        "]", "}", BCON_INT64(request->definition->op_window), "]", "}", "]", "}", "array", "{",
-        "$bsonSize", "{", "a", "{", "$ifNull", "[", BCON_UTF8(array), "[", "]", "]", "}", "}", "}");
+    spill_mongo_append_length(spill_mongo_ref(document, SPILL_STORED_DELETED, path), "deleted",
+                              vars);
+    BCON_APPEND(vars, "ops", "{", "$max", "[", BCON_INT64(1), "{", "$min", "[", "{", "$add", "[",
+                BCON_UTF8(spill_mongo_ref(document, SPILL_STORED_OP_COUNT, path)),
+                BCON_INT64(spill_request_ops(request)), "]", "}",
+                BCON_INT64(request->definition->op_window), "]", "}", "]", "}", "array", "{",
+                "$bsonSize", "{", "a", "{", "$ifNull", "[", BCON_UTF8(array), "[", "]", "]", "}",
+                "}", "}");
     if (document->head) {
         BCON_APPEND(vars, "root", "{", "$bsonSize", "$$ROOT", "}");
         spill_mongo_append_own_size(request->definition, true, "own", vars);
@@ -96,13 +100,14 @@ void spill_mongo_append_room(const spill_mongo_document_t *document, bson_t *fil
     /* A single element may fill a document up to the size limit. */
     int64_t alone = count == 1 ? SPILL_DOCUMENT_BYTES_MAX : request->limits.bytes_max;
     BCON_APPEND(filter, "$expr", "{", "$let", "{", "vars", BCON_DOCUMENT(vars), "in", "{", "$and",
-                "[", "{", "$lte", "[", "{", "$add", "[", "$$live", "$$gone", BCON_INT64(count), "]",
-                "}", BCON_INT64(request->limits.slots_max), "]", "}", "{", "$lt", "[", "{", "$max",
-                BCON_UTF8(spill_mongo_ref(document, "gone", deleted)), "}", "{", "$add", "[",
-                BCON_UTF8(spill_mongo_ref(document, "first", first)), "$$live", "$$gone", "]", "}",
-                "]", "}", "{", "$lte", "[", BCON_DOCUMENT(bytes), "{", "$cond", "[", "{", "$eq",
-                "[", "$$live", BCON_INT64(0), "]", "}", BCON_INT64(alone),
-                BCON_INT64(request->limits.bytes_max), "]", "}", "]", "}", "]", "}", "}", "}");
+                "[", "{", "$lte", "[", "{", "$add", "[", "$$live", "$$deleted", BCON_INT64(count),
+                "]", "}", BCON_INT64(request->limits.slots_max), "]", "}", "{", "$lt", "[", "{",
+                "$max", BCON_UTF8(spill_mongo_ref(document, SPILL_STORED_DELETED, deleted)), "}",
+                "{", "$add", "[", BCON_UTF8(spill_mongo_ref(document, SPILL_STORED_FIRST, first)),
+                "$$live", "$$deleted", "]", "}", "]", "}", "{", "$lte", "[", BCON_DOCUMENT(bytes),
+                "{", "$cond", "[", "{", "$eq", "[", "$$live", BCON_INT64(0), "]", "}",
+                BCON_INT64(alone), BCON_INT64(request->limits.bytes_max), "]", "}", "]", "}", "]",
+                "}", "}", "}");
 }
 
 void spill_mongo_append_same_numbers(const spill_mongo_document_t *document,
@@ -110,8 +115,9 @@ void spill_mongo_append_same_numbers(const spill_mongo_document_t *document,
 {
     char path[SPILL_MONGO_PATH_SIZE];
     SPILL_SCOPED(spill_mongo_destroy) bson_t *live = spill_mongo_live(document);
-    bson_append_int64(filter, spill_mongo_path(document, "epoch", path), -1, state->incarnation);
-    bson_append_int64(filter, spill_mongo_path(document, "rev", path), -1, state->rev);
+    bson_append_int64(filter, spill_mongo_path(document, SPILL_STORED_INCARNATION, path), -1,
+                      state->incarnation);
+    bson_append_int64(filter, spill_mongo_path(document, SPILL_STORED_REV, path), -1, state->rev);
     BCON_APPEND(filter, "$expr", "{", "$eq", "[", BCON_DOCUMENT(live), BCON_INT64(state->live), "]",
                 "}");
 }
@@ -160,9 +166,9 @@ static bson_t *search_condition(const spill_mongo_document_t *document)
     char epoch[SPILL_MONGO_PATH_SIZE], pages[SPILL_MONGO_PATH_SIZE];
     SPILL_SCOPED(spill_mongo_destroy) bson_t *none = has_no_id(document);
     return BCON_NEW("$and", "[", "{", "$eq", "[",
-                    BCON_UTF8(spill_mongo_ref(document, "epoch", epoch)),
+                    BCON_UTF8(spill_mongo_ref(document, SPILL_STORED_INCARNATION, epoch)),
                     BCON_INT64(searched->incarnation), "]", "}", "{", "$eq", "[",
-                    BCON_UTF8(spill_mongo_ref(document, "pages", pages)),
+                    BCON_UTF8(spill_mongo_ref(document, SPILL_STORED_PAGES, pages)),
                     BCON_INT64(searched->pages), "]", "}", BCON_DOCUMENT(none), "]");
 }
 
@@ -233,7 +239,7 @@ void spill_mongo_append_quick_guard(const spill_mongo_document_t *document,
     char name[OPEN_NAME_SIZE], limit[SPILL_MONGO_PATH_SIZE + OPEN_NAME_SIZE];
     snprintf(place, sizeof place, "%s.%lld", document->array,
              (long long)request->limits.slots_max - (long long)request->append.element_count);
-    snprintf(limit, sizeof limit, "%s.%s", spill_mongo_ref(document, "open", open),
+    snprintf(limit, sizeof limit, "%s.%s", spill_mongo_ref(document, SPILL_STORED_OPEN, open),
              open_name(document, request->incarnation, name));
     if (hint)
         BCON_APPEND(filter, document->array, "{", "$size", BCON_INT64(hint->length), "}");
@@ -315,10 +321,10 @@ static void append_cut_guard(const spill_mongo_document_t *document, const spill
     const struct {
         const char *name;
         int64_t value;
-    } numbers[] = {{"epoch", before->incarnation},
-                   {"rev", before->rev},
-                   {"pages", before->pages},
-                   {"first", before->first}};
+    } numbers[] = {{SPILL_STORED_INCARNATION, before->incarnation},
+                   {SPILL_STORED_REV, before->rev},
+                   {SPILL_STORED_PAGES, before->pages},
+                   {SPILL_STORED_FIRST, before->first}};
     char path[SPILL_MONGO_PATH_SIZE], key[8];
     bson_t expression, all;
     uint32_t count = 0;
@@ -332,7 +338,8 @@ static void append_cut_guard(const spill_mongo_document_t *document, const spill
     }
     if (assumed)
         BCON_APPEND(&all, "4", "{", "$eq", "[", "{", "$type",
-                    BCON_UTF8(spill_mongo_ref(document, "gone", path)), "}", "missing", "]", "}");
+                    BCON_UTF8(spill_mongo_ref(document, SPILL_STORED_DELETED, path)), "}",
+                    "missing", "]", "}");
     spill_mongo_append_same_run(document, assumed ? 5 : 4, &all);
     bson_append_array_end(&expression, &all);
     bson_append_document_end(filter, &expression);
@@ -374,9 +381,9 @@ static void append_assumed(const spill_mongo_step_t *step, bson_t *filter)
     char deleted[SPILL_MONGO_PATH_SIZE], sealed[SPILL_MONGO_PATH_SIZE];
     char last[SPILL_MONGO_PATH_SIZE + 24];
     snprintf(last, sizeof last, "%s.%lld", document->array, (long long)step->read->state.live - 1);
-    BCON_APPEND(filter, spill_mongo_path(document, "gone", deleted), "{", "$exists",
-                BCON_BOOL(false), "}", spill_mongo_path(document, "sealed", sealed), "{", "$ne",
-                BCON_BOOL(true), "}", last, "{", "$exists", BCON_BOOL(true), "}");
+    BCON_APPEND(filter, spill_mongo_path(document, SPILL_STORED_DELETED, deleted), "{", "$exists",
+                BCON_BOOL(false), "}", spill_mongo_path(document, SPILL_STORED_SEALED, sealed), "{",
+                "$ne", BCON_BOOL(true), "}", last, "{", "$exists", BCON_BOOL(true), "}");
 }
 
 static void append_length(const spill_mongo_step_t *step, bson_t *filter)
@@ -393,8 +400,8 @@ static void append_append_guard(const spill_mongo_step_t *step, bson_t *filter)
         append_length(step, filter);
     spill_mongo_append_search_guard(&step->document, filter);
     if (schema(step)->has_windows)
-        BCON_APPEND(filter, spill_mongo_path(&step->document, "sealed", path), "{", "$ne",
-                    BCON_BOOL(true), "}");
+        BCON_APPEND(filter, spill_mongo_path(&step->document, SPILL_STORED_SEALED, path), "{",
+                    "$ne", BCON_BOOL(true), "}");
     if (spill_request_ops(step->request) > 0)
         spill_mongo_append_op_guard(&step->document, filter);
 }
@@ -406,11 +413,14 @@ static void append_change_guard(const spill_mongo_step_t *step, bson_t *filter)
     const spill_state_t *before = &step->read->state;
     char path[SPILL_MONGO_PATH_SIZE];
     if (before->lease > 0)
-        bson_append_int64(filter, spill_mongo_path(document, "lease", path), -1, before->lease);
+        bson_append_int64(filter, spill_mongo_path(document, SPILL_STORED_LEASE, path), -1,
+                          before->lease);
     if (document->head) {
-        bson_append_int64(filter, spill_mongo_path(document, "pages", path), -1, before->pages);
+        bson_append_int64(filter, spill_mongo_path(document, SPILL_STORED_PAGES, path), -1,
+                          before->pages);
         if (!schema(step)->appends_to_head && !step->assumed)
-            bson_append_int64(filter, spill_mongo_path(document, "total", path), -1, before->total);
+            bson_append_int64(filter, spill_mongo_path(document, SPILL_STORED_TOTAL, path), -1,
+                              before->total);
     }
     bool summary = spill_mongo_summary_changes(document, before, &step->after);
     if (step->assumed)
@@ -449,10 +459,12 @@ void spill_mongo_unchanged(const spill_mongo_step_t *step, bson_t *filter)
         append_cut_guard(document, before, step->assumed, filter);
         return;
     }
-    bson_append_int64(filter, spill_mongo_path(document, "epoch", path), -1, before->incarnation);
-    bson_append_int64(filter, spill_mongo_path(document, "rev", path), -1, before->rev);
+    bson_append_int64(filter, spill_mongo_path(document, SPILL_STORED_INCARNATION, path), -1,
+                      before->incarnation);
+    bson_append_int64(filter, spill_mongo_path(document, SPILL_STORED_REV, path), -1, before->rev);
     if (schema(step)->is_capped || (step->assumed && cut)) /* an append may change `first` */
-        bson_append_int64(filter, spill_mongo_path(document, "first", path), -1, before->first);
+        bson_append_int64(filter, spill_mongo_path(document, SPILL_STORED_FIRST, path), -1,
+                          before->first);
     if (schema(step)->keeps_top_n)
         append_numbers(document, before, filter);
     if (step->request->kind == SPILL_REQUEST_APPEND)

@@ -7,6 +7,7 @@
 #include "store/mongo/guarded.h"
 
 #include "definition/schema.h"
+#include "definition/stored_names.h"
 #include "store/render.h"
 #include "util/error.h"
 
@@ -75,7 +76,7 @@ static void append_derived(spill_mongo_step_t *step, bson_t *set, bson_t *push)
         spill_mongo_set_deleted(document, &step->after, set);
         if (!schema(step)->keeps_top_n && step->after.deleted.count == 0)
             spill_mongo_append_open(document, step->after.incarnation,
-                                    spill_mongo_path(document, "open", path), set);
+                                    spill_mongo_path(document, SPILL_STORED_OPEN, path), set);
     }
 }
 
@@ -162,14 +163,15 @@ static spill_code_t write_element(spill_mongo_step_t *step, bool *done, spill_er
              (long long)spill_mongo_place_of(document, before, step->request->change.seq));
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
     spill_value_append(step->request->change.element, &set, element);
-    bson_append_int64(&set, spill_mongo_path(document, "rev", path), -1, after->rev);
+    bson_append_int64(&set, spill_mongo_path(document, SPILL_STORED_REV, path), -1, after->rev);
     if (document->referenced)
         spill_mongo_set_summary(document, after, &step->top, false, &set);
     if (has_windows)
         spill_mongo_set_statistics(document, after, false, &set);
     bson_append_document_end(&update, &set);
     if (has_windows && after->window_stats.values == 0 && before->window_stats.values > 0)
-        BCON_APPEND(&update, "$unset", "{", spill_mongo_path(document, "tally", path), "", "}");
+        BCON_APPEND(&update, "$unset", "{",
+                    spill_mongo_path(document, SPILL_STORED_WINDOW_STATS, path), "", "}");
     return update_unchanged(step, &update, done, error);
 }
 
@@ -182,15 +184,15 @@ static void open_page(const spill_mongo_step_t *step, bson_t *document)
     bson_iter_t iter;
     const uint8_t *data;
     uint32_t size;
-    if (!bson_iter_init_find(&iter, document, "spill"))
+    if (!bson_iter_init_find(&iter, document, SPILL_STORED_ROOT))
         return;
     bson_iter_document(&iter, &size, &data);
     bson_init_static(&spill, data, size);
-    bson_copy_to_excluding_noinit(document, &open, "spill", NULL);
+    bson_copy_to_excluding_noinit(document, &open, SPILL_STORED_ROOT, NULL);
     bson_t with;
-    BSON_APPEND_DOCUMENT_BEGIN(&open, "spill", &with);
+    BSON_APPEND_DOCUMENT_BEGIN(&open, SPILL_STORED_ROOT, &with);
     bson_concat(&with, &spill);
-    spill_mongo_append_open(&step->document, step->after.incarnation, "open", &with);
+    spill_mongo_append_open(&step->document, step->after.incarnation, SPILL_STORED_OPEN, &with);
     bson_append_document_end(&open, &with);
     bson_destroy(document);
     bson_steal(document, &open);

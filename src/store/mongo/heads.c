@@ -2,6 +2,7 @@
 #include "store/mongo/guarded.h"
 
 #include "definition/schema.h"
+#include "definition/stored_names.h"
 #include "store/render.h"
 #include "util/error.h"
 
@@ -24,7 +25,7 @@ spill_code_t spill_mongo_date(spill_mongo_t *store, const spill_request_t *reque
     BCON_APPEND(&pipeline, "0", "{", "$match", "{", "_id", "dropped", "}", "}");
     SPILL_TRY(
         spill_mongo_first(store, SPILL_MONGO_DROP_RECORDS, &pipeline, &checkpoint, &found, error));
-    if (found && bson_iter_init_find(&rev, &checkpoint, "rev") &&
+    if (found && bson_iter_init_find(&rev, &checkpoint, SPILL_STORED_REV) &&
         spill_iter_int64(&rev) >= *incarnation)
         *incarnation = spill_iter_int64(&rev) + 1;
     return SPILL_OK;
@@ -35,7 +36,7 @@ spill_code_t spill_mongo_raise_dropped_rev(spill_mongo_t *store, int64_t rev, sp
     SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
     SPILL_SCOPED(bson_destroy) bson_t update = BSON_INITIALIZER;
     BCON_APPEND(&filter, "_id", "dropped");
-    BCON_APPEND(&update, "$max", "{", "rev", BCON_INT64(rev), "}");
+    BCON_APPEND(&update, "$max", "{", SPILL_STORED_REV, BCON_INT64(rev), "}");
     bool done = false;
     while (!done) /* two clients may insert the document at once */
         SPILL_TRY(
@@ -76,8 +77,8 @@ static void select_without_head(const spill_mongo_document_t *document, bson_t *
     /* Another program may have pushed an element since the READ: then do not make a head. */
     snprintf(first, sizeof first, "%s.0", document->array);
     spill_mongo_select(document, filter);
-    BCON_APPEND(filter, spill_mongo_path(document, "epoch", path), "{", "$exists", BCON_BOOL(false),
-                "}", first, "{", "$exists", BCON_BOOL(false), "}");
+    BCON_APPEND(filter, spill_mongo_path(document, SPILL_STORED_INCARNATION, path), "{", "$exists",
+                BCON_BOOL(false), "}", first, "{", "$exists", BCON_BOOL(false), "}");
     spill_mongo_append_viable(document->request->definition, filter);
 }
 
@@ -212,7 +213,7 @@ void spill_mongo_exclude_own(const spill_definition_t *definition, bson_t *proje
 {
     const char *own[SPILL_OWN_FIELDS_MAX];
     size_t count = spill_own_fields(definition, own);
-    BSON_APPEND_INT32(projection, "fields.spill", 0);
+    BSON_APPEND_INT32(projection, "fields." SPILL_STORED_ROOT, 0);
     for (size_t i = 0; i < count; i++) {
         char path[SPILL_NAME_SIZE + 8];
         snprintf(path, sizeof path, "fields.%s", own[i]);
@@ -243,8 +244,8 @@ spill_code_t spill_mongo_update_head(spill_mongo_t *store, const spill_mongo_doc
     SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
     SPILL_SCOPED(bson_destroy) bson_t update = BSON_INITIALIZER;
     spill_mongo_select(document, &filter);
-    BCON_APPEND(&filter, spill_mongo_path(document, "epoch", path), "{", "$exists", BCON_BOOL(true),
-                "}");
+    BCON_APPEND(&filter, spill_mongo_path(document, SPILL_STORED_INCARNATION, path), "{", "$exists",
+                BCON_BOOL(true), "}");
     spill_mongo_append_seen_guard(document, true, &filter);
     spill_mongo_update_of_fields(document, &update);
     return spill_mongo_modify(store, document->collection, &filter, &update, NULL, NULL, done,
@@ -255,8 +256,9 @@ spill_code_t spill_mongo_update_head(spill_mongo_t *store, const spill_mongo_doc
 
 void spill_mongo_append_without_spill(const char *key, bson_t *pipeline)
 {
-    BCON_APPEND(pipeline, key, "{", "$set", "{", "spill", "{", "$cond", "[", "{", "$eq", "[",
-                "$spill", "{", "}", "]", "}", "$$REMOVE", "$spill", "]", "}", "}", "}");
+    BCON_APPEND(pipeline, key, "{", "$set", "{", SPILL_STORED_ROOT, "{", "$cond", "[", "{", "$eq",
+                "[", "$" SPILL_STORED_ROOT, "{", "}", "]", "}", "$$REMOVE", "$" SPILL_STORED_ROOT,
+                "]", "}", "}", "}");
 }
 
 /* Remove an empty document around the array, if no other array has bookkeeping. */
@@ -268,8 +270,8 @@ static void append_prune(const char *parent, bson_t *pipeline)
     snprintf(ref, sizeof ref, "$%s", parent);
     BCON_APPEND(pipeline, key, "{", "$set", "{", parent, "{", "$cond", "[", "{", "$and", "[", "{",
                 "$eq", "[", BCON_UTF8(ref), "{", "}", "]", "}", "{", "$eq", "[", "{", "$type",
-                "$spill", "}", "missing", "]", "}", "]", "}", "$$REMOVE", BCON_UTF8(ref), "]", "}",
-                "}", "}");
+                "$" SPILL_STORED_ROOT, "}", "missing", "]", "}", "]", "}", "$$REMOVE",
+                BCON_UTF8(ref), "]", "}", "}", "}");
 }
 
 /*

@@ -2,6 +2,7 @@
 #include "store/mongo/mongo_document.h"
 
 #include "definition/schema.h"
+#include "definition/stored_names.h"
 #include "store/render.h"
 #include "util/error.h"
 
@@ -145,8 +146,8 @@ static spill_code_t list_windows(spill_mongo_t *store, const spill_definition_t 
     if (query->windows.id)
         match_id(definition, query->windows.id, &match);
     else
-        BCON_APPEND(&match, "_id.part", BCON_INT32(0), "spill.epoch", "{", "$exists",
-                    BCON_BOOL(true), "}");
+        BCON_APPEND(&match, "_id.part", BCON_INT32(0), SPILL_STORED_PAGE_INCARNATION, "{",
+                    "$exists", BCON_BOOL(true), "}");
     bson_append_document_end(&stage, &match);
     bson_append_document_end(&pipeline, &stage);
     append_list(definition, query, &pipeline);
@@ -207,8 +208,8 @@ spill_code_t spill_mongo_windows_of(spill_store_t *store, const spill_definition
     }
     bson_append_array_end(&of, &in);
     bson_append_document_end(&filter, &of);
-    BCON_APPEND(&filter, "_id.part", BCON_INT32(0), "spill.epoch", "{", "$exists", BCON_BOOL(true),
-                "}");
+    BCON_APPEND(&filter, "_id.part", BCON_INT32(0), SPILL_STORED_PAGE_INCARNATION, "{", "$exists",
+                BCON_BOOL(true), "}");
     const spill_mongo_query_t query = {&filter, NULL, projection, 0};
     SPILL_TRY(spill_mongo_find((spill_mongo_t *)store, definition->collection, &query, false,
                                add_name, &found, error));
@@ -243,7 +244,7 @@ static void read_incarnation(const bson_iter_t *iter, spill_orphan_t *orphan)
     bson_iter_recurse(iter, &field);
     while (bson_iter_next(&field)) {
         const char *key = bson_iter_key(&field);
-        if (strcmp(key, "epoch") == 0)
+        if (strcmp(key, "incarnation") == 0)
             orphan->incarnation = spill_iter_int64(&field);
         else if (strcmp(key, "pages") == 0)
             orphan->pages = spill_iter_int64(&field);
@@ -318,7 +319,7 @@ static void append_match(const spill_mongo_t *store, const spill_definition_t *d
     }
     BSON_APPEND_INT32(&id, "$type", BSON_TYPE_DOCUMENT);
     bson_append_document_end(&match, &id);
-    BCON_APPEND(&match, "spill.epoch", "{", "$exists", BCON_BOOL(true), "}");
+    BCON_APPEND(&match, SPILL_STORED_PAGE_INCARNATION, "{", "$exists", BCON_BOOL(true), "}");
     bson_append_document_end(&stage, &match);
     bson_append_document_end(pipeline, &stage);
 }
@@ -331,7 +332,7 @@ static void append_groups(const spill_definition_t *definition, bson_t *pipeline
     snprintf(array, sizeof array, "$%s", definition->page_array);
     bson_t *owner = bucket ? BCON_NEW("o", "{", "owner", "$_id.owner", "window", "$_id.window", "}")
                            : BCON_NEW("o", "$_id.owner");
-    BSON_APPEND_UTF8(owner, "epoch", "$spill.epoch");
+    BSON_APPEND_UTF8(owner, "incarnation", "$" SPILL_STORED_PAGE_INCARNATION);
     /* With keep oldest, pages without elements are tombstones, which stay. */
     bson_t *pages =
         !spill_schema_of(definition)->appends_to_head
@@ -340,11 +341,12 @@ static void append_groups(const spill_definition_t *definition, bson_t *pipeline
                        "}", BCON_INT64(0), "]", "}", BCON_INT64(1), BCON_INT64(0), "]", "}")
             : BCON_NEW("$sum", BCON_INT64(1));
     bson_t *head = BCON_NEW("$max", "{", "$cond", "[", "{", "$eq", "[", "$_id.part", BCON_INT32(0),
-                            "]", "}", "$spill.epoch", BCON_NULL, "]", "}");
+                            "]", "}", "$" SPILL_STORED_PAGE_INCARNATION, BCON_NULL, "]", "}");
     BCON_APPEND(pipeline, "1", "{", "$group", "{", "_id", BCON_DOCUMENT(owner), "pages",
                 BCON_DOCUMENT(pages), "head", BCON_DOCUMENT(head), "}", "}", "2", "{", "$group",
-                "{", "_id", "$_id.o", "incarnations", "{", "$push", "{", "epoch", "$_id.epoch",
-                "pages", "$pages", "}", "}", "head", "{", "$max", "$head", "}", "}", "}");
+                "{", "_id", "$_id.o", "incarnations", "{", "$push", "{", "incarnation",
+                "$_id.incarnation", "pages", "$pages", "}", "}", "head", "{", "$max", "$head", "}",
+                "}", "}");
     bson_destroy(owner);
     bson_destroy(pages);
     bson_destroy(head);
@@ -363,7 +365,7 @@ static void append_heads(const spill_definition_t *definition, bson_t *pipeline)
         snprintf(incarnation, sizeof incarnation, "$head");
     else
         snprintf(incarnation, sizeof incarnation, "$heads.%s",
-                 spill_bookkeeping_path(definition->array, "epoch", path));
+                 spill_bookkeeping_path(definition->array, SPILL_STORED_INCARNATION, path));
     const char *const keys[] = {"3", "4", "5", "6"}, *const *key = keys;
     if (!bucket)
         BCON_APPEND(pipeline, *key++, "{", "$lookup", "{", "from",
@@ -371,7 +373,7 @@ static void append_heads(const spill_definition_t *definition, bson_t *pipeline)
                     "as", "heads", "}", "}");
     BCON_APPEND(pipeline, key[0], "{", "$project", "{", "incarnations", "{", "$filter", "{",
                 "input", "$incarnations", "as", "one", "cond", "{", "$and", "[", "{", "$gt", "[",
-                "$$one.pages", BCON_INT64(0), "]", "}", "{", "$lt", "[", "$$one.epoch", "{",
+                "$$one.pages", BCON_INT64(0), "]", "}", "{", "$lt", "[", "$$one.incarnation", "{",
                 "$ifNull", "[", "{", "$max", BCON_UTF8(incarnation), "}", BCON_INT64(INT64_MAX),
                 "]", "}", "]", "}", "]", "}", "}", "}", "}", "}", key[1], "{", "$match", "{",
                 "incarnations.0", "{", "$exists", BCON_BOOL(true), "}", "}", "}", key[2], "{",

@@ -331,6 +331,7 @@ spill_code_t spill_mongo_catalog_delete(spill_store_t *store, spill_catalog_t ki
                                         const char *name, spill_error_t *error);
 spill_code_t spill_mongo_catalog_names(spill_store_t *store, spill_catalog_t kind,
                                        spill_listing_t *names, spill_error_t *error);
+spill_code_t spill_mongo_now(spill_store_t *store, int64_t *now_us, spill_error_t *error);
 spill_code_t spill_mongo_definitions_beside(spill_store_t *store,
                                             const spill_definition_t *definition,
                                             spill_listing_t *names, spill_error_t *error);

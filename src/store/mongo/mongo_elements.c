@@ -9,6 +9,7 @@
 #include "bson/element_fields.h"
 #include "bson/field_path.h"
 #include "definition/schema.h"
+#include "definition/stored_names.h"
 #include "store/render.h"
 #include "util/error.h"
 
@@ -20,7 +21,8 @@
 int64_t spill_mongo_place_of(const spill_mongo_document_t *document, const spill_state_t *state,
                              int64_t seq)
 {
-    return spill_place(document->request->definition, state->live, spill_state_rank(state, seq));
+    return spill_array_index(document->request->definition, state->live,
+                             spill_state_rank(state, seq));
 }
 
 void spill_mongo_push(const spill_mongo_document_t *document, const spill_mongo_roll_t *roll,
@@ -38,7 +40,7 @@ void spill_mongo_push(const spill_mongo_document_t *document, const spill_mongo_
         char buffer[16];
         const char *key;
         bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
-        int64_t place = skipped + spill_place(definition, count, i);
+        int64_t place = skipped + spill_array_index(definition, count, i);
         spill_value_append(&request->append.elements[place], &each, key);
     }
     bson_append_array_end(&array, &each);
@@ -59,7 +61,7 @@ void spill_mongo_set_array(const spill_mongo_document_t *document, const spill_r
         char buffer[16];
         const char *key;
         bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
-        int64_t place = spill_place(definition, (int64_t)run->count, (int64_t)i);
+        int64_t place = spill_array_index(definition, (int64_t)run->count, (int64_t)i);
         spill_element_t element = spill_run_element(run, (size_t)place);
         spill_value_append(&element.value, &array, key);
     }
@@ -103,10 +105,10 @@ bson_t *spill_mongo_slice(const spill_mongo_document_t *document, const bson_t *
 static void newer_at_front(const char *ref, int64_t rank, bson_t *slice)
 {
     bson_t length = BSON_INITIALIZER;
-    spill_mongo_append_length(ref, "n", &length);
+    spill_mongo_append_length(ref, "length", &length);
     BCON_APPEND(slice, "$slice", "[", BCON_UTF8(ref), "{", "$let", "{", "vars",
-                BCON_DOCUMENT(&length), "in", "{", "$subtract", "[", "$$n", BCON_INT64(rank), "]",
-                "}", "}", "}", "]");
+                BCON_DOCUMENT(&length), "in", "{", "$subtract", "[", "$$length", BCON_INT64(rank),
+                "]", "}", "}", "}", "]");
     bson_destroy(&length);
 }
 
@@ -143,11 +145,11 @@ static bson_t *live_below(const spill_mongo_document_t *document, int64_t seq, c
     char first[SPILL_MONGO_PATH_SIZE], deleted[SPILL_MONGO_PATH_SIZE];
     return BCON_NEW("$min", "[", BCON_DOCUMENT(live), "{", "$max", "[", BCON_INT64(0), "{",
                     "$subtract", "[", "{", "$subtract", "[", BCON_INT64(seq),
-                    BCON_UTF8(spill_mongo_ref(document, "first", first)), "]", "}", "{", "$size",
-                    "{", "$filter", "{", "input", "{", "$ifNull", "[",
-                    BCON_UTF8(spill_mongo_ref(document, "gone", deleted)), "[", "]", "]", "}",
-                    "cond", "{", "$lt", "[", "$$this", BCON_INT64(seq), "]", "}", "}", "}", "}",
-                    "]", "}", "]", "}", "]");
+                    BCON_UTF8(spill_mongo_ref(document, SPILL_STORED_FIRST, first)), "]", "}", "{",
+                    "$size", "{", "$filter", "{", "input", "{", "$ifNull", "[",
+                    BCON_UTF8(spill_mongo_ref(document, SPILL_STORED_DELETED, deleted)), "[", "]",
+                    "]", "}", "cond", "{", "$lt", "[", "$$this", BCON_INT64(seq), "]", "}", "}",
+                    "}", "}", "]", "}", "]", "}", "]");
 }
 
 /*
@@ -159,8 +161,8 @@ static bson_t *run_limit(const spill_mongo_document_t *document, int64_t seq, in
 {
     const spill_request_t *request = document->request;
     char first[SPILL_MONGO_PATH_SIZE], deleted[SPILL_MONGO_PATH_SIZE], pages[SPILL_MONGO_PATH_SIZE];
-    spill_mongo_ref(document, "first", first);
-    spill_mongo_ref(document, "gone", deleted);
+    spill_mongo_ref(document, SPILL_STORED_FIRST, first);
+    spill_mongo_ref(document, SPILL_STORED_DELETED, deleted);
     if (!request->read.spare)
         return BCON_NEW("$literal", BCON_INT64(limit));
     bson_t *between;
@@ -170,11 +172,12 @@ static bson_t *run_limit(const spill_mongo_document_t *document, int64_t seq, in
         between = BCON_NEW("$subtract", "[", BCON_INT64(seq), "{", "$add", "[", BCON_UTF8(first),
                            BCON_DOCUMENT(live), "{", "$size", "{", "$ifNull", "[",
                            BCON_UTF8(deleted), "[", "]", "]", "}", "}", "]", "}", "]");
-    bson_t *left = BCON_NEW(
-        "$cond", "[", "{", "$gt", "[", BCON_UTF8(spill_mongo_ref(document, "pages", pages)),
-        BCON_INT64(0), "]", "}", "{", "$max", "[", BCON_INT64(0), "{", "$subtract", "[",
-        BCON_INT64(limit), "{", "$max", "[", BCON_INT64(0), BCON_DOCUMENT(between), "]", "}", "]",
-        "}", "]", "}", BCON_INT64(limit), "]");
+    bson_t *left =
+        BCON_NEW("$cond", "[", "{", "$gt", "[",
+                 BCON_UTF8(spill_mongo_ref(document, SPILL_STORED_PAGES, pages)), BCON_INT64(0),
+                 "]", "}", "{", "$max", "[", BCON_INT64(0), "{", "$subtract", "[",
+                 BCON_INT64(limit), "{", "$max", "[", BCON_INT64(0), BCON_DOCUMENT(between), "]",
+                 "}", "]", "}", "]", "}", BCON_INT64(limit), "]");
     bson_destroy(between);
     return left;
 }
@@ -201,9 +204,17 @@ static bool wants_newest(const spill_request_t *request)
 
 bool spill_mongo_is_sliced(const spill_mongo_document_t *document)
 {
-    static const char *const others[] = {"live",      "page",   "tally",   "ops",
-                                         "top",       "shown",  "now",     "arrayBytes",
-                                         "rootBytes", "topRun", "ownBytes"};
+    static const char *const others[] = {"live",
+                                         "page",
+                                         SPILL_STORED_WINDOW_STATS,
+                                         SPILL_STORED_OPS,
+                                         SPILL_STORED_TOP,
+                                         SPILL_STORED_SHOWN,
+                                         "now",
+                                         "arrayBytes",
+                                         "rootBytes",
+                                         "topRun",
+                                         "ownBytes"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (spill_starts_with_part(document->array, others[i]))
             return false;
@@ -443,8 +454,8 @@ static void match_itself(const spill_request_t *request, bson_t *match)
     spill_mongo_id_path(request->definition, path);
     snprintf(field, sizeof field, "$%s", path);
     spill_value_append(request->read.id, &id, "$literal");
-    BCON_APPEND(match, "spill.first", "{", "$gte", BCON_INT64(request->read.seq), "}", "$expr", "{",
-                "$eq", "[", BCON_UTF8(field), BCON_DOCUMENT(&id), "]", "}");
+    BCON_APPEND(match, SPILL_STORED_PAGE_FIRST, "{", "$gte", BCON_INT64(request->read.seq), "}",
+                "$expr", "{", "$eq", "[", BCON_UTF8(field), BCON_DOCUMENT(&id), "]", "}");
     bson_destroy(&id);
 }
 
@@ -459,7 +470,7 @@ void spill_mongo_match_id(const spill_mongo_document_t *document, bson_t *filter
     BSON_APPEND_DOCUMENT_BEGIN(filter, path, &id);
     spill_value_append(request->read.id, &id, "$eq");
     bson_append_document_end(filter, &id);
-    BCON_APPEND(filter, "spill.epoch", BCON_INT64(request->incarnation));
+    BCON_APPEND(filter, SPILL_STORED_PAGE_INCARNATION, BCON_INT64(request->incarnation));
     spill_mongo_append_pages(definition, request->read.pages, filter);
     if (document->referenced)
         match_itself(request, filter);

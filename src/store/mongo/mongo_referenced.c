@@ -5,6 +5,7 @@
 #include "store/mongo/mongo_document.h"
 
 #include "definition/schema.h"
+#include "definition/stored_names.h"
 #include "store/render.h"
 #include "store/transition.h"
 #include "util/error.h"
@@ -35,8 +36,10 @@ void spill_mongo_project_top(const spill_mongo_document_t *document, bson_t *pro
     char path[TOP_PATH_SIZE], ref[TOP_PATH_SIZE + 1], own[SPILL_MONGO_PATH_SIZE];
     if (!has_top(document))
         return;
-    BSON_APPEND_UTF8(projection, "top", spill_mongo_ref(document, "top", own));
-    BSON_APPEND_UTF8(projection, "shown", spill_mongo_ref(document, "shown", own));
+    BSON_APPEND_UTF8(projection, SPILL_STORED_TOP,
+                     spill_mongo_ref(document, SPILL_STORED_TOP, own));
+    BSON_APPEND_UTF8(projection, SPILL_STORED_SHOWN,
+                     spill_mongo_ref(document, SPILL_STORED_SHOWN, own));
     if (document->request->kind != SPILL_REQUEST_READ || !document->request->read.want_top)
         return;
     const spill_definition_t *definition = document->request->definition;
@@ -48,10 +51,11 @@ spill_code_t spill_mongo_decode_top(const spill_mongo_document_t *document, cons
                                     spill_state_t *state, spill_error_t *error)
 {
     bson_iter_t top, shown;
-    if (!has_top(document) || !state->present || !bson_iter_init_find(&top, projected, "top"))
+    if (!has_top(document) || !state->present ||
+        !bson_iter_init_find(&top, projected, SPILL_STORED_TOP))
         return SPILL_OK;
     spill_value_t value = spill_value_from_iter(&top);
-    bool counted = bson_iter_init_find(&shown, projected, "shown") &&
+    bool counted = bson_iter_init_find(&shown, projected, SPILL_STORED_SHOWN) &&
                    BSON_ITER_HOLDS_NUMBER(&shown) && spill_iter_int64(&shown) >= 0;
     if (!counted || !spill_top_read(&value, (size_t)spill_iter_int64(&shown), &state->top))
         return spill_fail(error, SPILL_CORRUPT, "%s: %s.top or its field shown is malformed",
@@ -127,9 +131,11 @@ static void set_top(const spill_mongo_document_t *document, const spill_top_t *t
     char path[SPILL_MONGO_PATH_SIZE];
     bson_t noted = BSON_INITIALIZER;
     if (has_top(document)) {
-        spill_top_append(top, "top", &noted);
-        bson_append_int64(set, spill_mongo_path(document, "shown", path), -1, (int64_t)top->shown);
-        spill_mongo_set_document(spill_mongo_path(document, "top", path), &noted, literal, set);
+        spill_top_append(top, SPILL_STORED_TOP, &noted);
+        bson_append_int64(set, spill_mongo_path(document, SPILL_STORED_SHOWN, path), -1,
+                          (int64_t)top->shown);
+        spill_mongo_set_document(spill_mongo_path(document, SPILL_STORED_TOP, path), &noted,
+                                 literal, set);
     }
     bson_destroy(&noted);
 }
@@ -237,8 +243,9 @@ void spill_mongo_set_sum(const spill_mongo_document_t *document, const spill_sta
 {
     char path[SPILL_MONGO_PATH_SIZE];
     bson_t sum = BSON_INITIALIZER;
-    spill_sum_append(&after->sum, "sum", &sum);
-    spill_mongo_set_document(spill_mongo_path(document, "sum", path), &sum, literal, set);
+    spill_sum_append(&after->sum, SPILL_STORED_SUM, &sum);
+    spill_mongo_set_document(spill_mongo_path(document, SPILL_STORED_SUM, path), &sum, literal,
+                             set);
     bson_destroy(&sum);
 }
 
@@ -265,8 +272,8 @@ bool spill_mongo_element_of(const spill_definition_t *definition, const bson_t *
                             int64_t *seq, bson_t *memory, spill_value_t *element)
 {
     bson_iter_t iter, first;
-    bool numbered =
-        bson_iter_init(&iter, document) && bson_iter_find_descendant(&iter, "spill.first", &first);
+    bool numbered = bson_iter_init(&iter, document) &&
+                    bson_iter_find_descendant(&iter, SPILL_STORED_PAGE_FIRST, &first);
     *seq = numbered ? spill_iter_int64(&first) : -1;
     return spill_stored_element_read(definition, document, memory, element) && numbered;
 }
@@ -312,8 +319,9 @@ spill_code_t spill_mongo_delete_element(spill_mongo_t *store,
     SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
     spill_mongo_select(document, &filter);
     if (request->kind == SPILL_REQUEST_EMPTY_PAGE)
-        BSON_APPEND_INT64(&filter, "spill.epoch", request->incarnation);
+        BSON_APPEND_INT64(&filter, SPILL_STORED_PAGE_INCARNATION, request->incarnation);
     else
-        BCON_APPEND(&filter, "spill.epoch", "{", "$lte", BCON_INT64(request->incarnation), "}");
+        BCON_APPEND(&filter, SPILL_STORED_PAGE_INCARNATION, "{", "$lte",
+                    BCON_INT64(request->incarnation), "}");
     return spill_mongo_delete(store, document->collection, &filter, done, error);
 }

@@ -11,6 +11,7 @@
 #include "store/mongo/guarded.h"
 
 #include "definition/schema.h"
+#include "definition/stored_names.h"
 #include "store/session_document.h"
 #include "util/error.h"
 
@@ -70,7 +71,7 @@ static void append_condition(const spill_mongo_document_t *document, const spill
     char path[SESSION_PATH_SIZE], ref[SESSION_PATH_SIZE + 1];
     spill_session_entry_t entry;
     bool same = expected(document, op, &entry);
-    snprintf(ref, sizeof ref, "$%s", path_of(document, op, "txn", path));
+    snprintf(ref, sizeof ref, "$%s", path_of(document, op, SPILL_STORED_SESSION_TXN, path));
     if (!same) {
         SPILL_SCOPED(spill_mongo_destroy)
         bson_t *below = BCON_NEW("$lt", "[", "{", "$ifNull", "[", BCON_UTF8(ref), BCON_INT64(-1),
@@ -83,7 +84,7 @@ static void append_condition(const spill_mongo_document_t *document, const spill
     append_operand(all, number, txn);
     SPILL_SCOPED(bson_destroy) bson_t done = BSON_INITIALIZER;
     bson_t sides;
-    snprintf(ref, sizeof ref, "$%s", path_of(document, op, "done", path));
+    snprintf(ref, sizeof ref, "$%s", path_of(document, op, SPILL_STORED_SESSION_DONE, path));
     BSON_APPEND_ARRAY_BEGIN(&done, "$eq", &sides);
     BSON_APPEND_UTF8(&sides, "0", ref);
     spill_session_append_done(&entry, "1", &sides);
@@ -92,16 +93,15 @@ static void append_condition(const spill_mongo_document_t *document, const spill
 }
 
 /*
- * There is room for more entries. Without a READ their bytes are compared, which the server knows
- * at once: an entry has at least
- * SPILL_SESSION_ENTRY_BYTES.
+ * There is room for more entries. Without a READ before, the guard compares their bytes, because
+ * the server need not count them. An entry has at least SPILL_SESSION_ENTRY_BYTES.
  */
 static void append_room(const spill_mongo_document_t *document, const spill_session_op_t *op,
                         int64_t added, uint32_t *number, bson_t *all)
 {
     char path[SPILL_MONGO_PATH_SIZE];
     int64_t most = spill_session_entries_max(op) - added;
-    spill_mongo_ref(document, "sessions", path);
+    spill_mongo_ref(document, SPILL_STORED_SESSIONS, path);
     if (document->judged && document->judged->session_entry.run_count > 0)
         return; /* the entry is replaced */
     SPILL_SCOPED(spill_mongo_destroy)
@@ -165,9 +165,10 @@ void spill_mongo_set_sessions(const spill_mongo_document_t *document, bson_t *se
         spill_session_entry_t before, after;
         bool same = expected(document, op, &before);
         spill_session_apply(op, count, same ? &before : NULL, 0, &after);
-        BSON_APPEND_INT64(set, path_of(document, op, "txn", path), after.txn);
-        spill_session_append_done(&after, path_of(document, op, "done", path), set);
-        BSON_APPEND_BOOL(date, path_of(document, op, "at", path), true);
+        BSON_APPEND_INT64(set, path_of(document, op, SPILL_STORED_SESSION_TXN, path), after.txn);
+        spill_session_append_done(&after, path_of(document, op, SPILL_STORED_SESSION_DONE, path),
+                                  set);
+        BSON_APPEND_BOOL(date, path_of(document, op, SPILL_STORED_SESSION_AT, path), true);
     }
 }
 
@@ -178,10 +179,10 @@ spill_code_t spill_mongo_forget(spill_mongo_t *store, const spill_mongo_document
     SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
     SPILL_SCOPED(bson_destroy) bson_t pipeline = BSON_INITIALIZER;
     spill_mongo_select(document, &filter);
-    BCON_APPEND(&filter, spill_mongo_path(document, "epoch", path), "{", "$exists", BCON_BOOL(true),
-                "}");
-    spill_mongo_path(document, "sessions", path);
-    spill_mongo_ref(document, "sessions", ref);
+    BCON_APPEND(&filter, spill_mongo_path(document, SPILL_STORED_INCARNATION, path), "{", "$exists",
+                BCON_BOOL(true), "}");
+    spill_mongo_path(document, SPILL_STORED_SESSIONS, path);
+    spill_mongo_ref(document, SPILL_STORED_SESSIONS, ref);
     BCON_APPEND(&filter, path, "{", "$exists", BCON_BOOL(true), "}");
     BCON_APPEND(&pipeline, "0", "{", "$set", "{", path, "{", "$arrayToObject", "{", "$filter", "{",
                 "input", "{", "$objectToArray", BCON_UTF8(ref), "}", "as", "session", "cond", "{",
@@ -201,8 +202,8 @@ void spill_mongo_project_session(const spill_mongo_document_t *document, bson_t 
     snprintf(ref, sizeof ref, "$%s", path_of(document, op, "", path));
     BSON_APPEND_UTF8(projection, "session", ref);
     BCON_APPEND(projection, "sessions", "{", "$size", "{", "$objectToArray", "{", "$ifNull", "[",
-                BCON_UTF8(spill_mongo_ref(document, "sessions", all)), "{", "}", "]", "}", "}",
-                "}");
+                BCON_UTF8(spill_mongo_ref(document, SPILL_STORED_SESSIONS, all)), "{", "}", "]",
+                "}", "}", "}");
 }
 
 spill_code_t spill_mongo_read_session(const spill_mongo_document_t *document,

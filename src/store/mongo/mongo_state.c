@@ -3,6 +3,7 @@
 
 #include "bson/field_path.h"
 #include "definition/schema.h"
+#include "definition/stored_names.h"
 #include "store/render.h"
 #include "util/error.h"
 
@@ -35,10 +36,14 @@ typedef struct number {
 #define COMPUTED "spillwayState"
 
 static const number_t numbers[] = {
-    {"epoch", EVERY},  {"rev", EVERY},   {"first", EVERY},     {"n", EVERY},
-    {"gone", EVERY},   {"gaps", TOP_N},  {"pages", HEAD},      {"low", HEAD},
-    {"removed", HEAD}, {"intent", HEAD}, {"total", OLDEST},    {"sum", REFERENCED},
-    {"src", PAGE},     {"lease", PAGE},  {"sealed", SEALABLE}, {"closed", SEALABLE}};
+    {SPILL_STORED_INCARNATION, EVERY}, {SPILL_STORED_REV, EVERY},
+    {SPILL_STORED_FIRST, EVERY},       {SPILL_STORED_OP_COUNT, EVERY},
+    {SPILL_STORED_DELETED, EVERY},     {SPILL_STORED_DELETED_RUNS, TOP_N},
+    {SPILL_STORED_PAGES, HEAD},        {SPILL_STORED_WATERMARK, HEAD},
+    {SPILL_STORED_REMOVED, HEAD},      {SPILL_STORED_INTENT, HEAD},
+    {SPILL_STORED_TOTAL, OLDEST},      {SPILL_STORED_SUM, REFERENCED},
+    {SPILL_STORED_SOURCE_REV, PAGE},   {SPILL_STORED_LEASE, PAGE},
+    {SPILL_STORED_SEALED, SEALABLE},   {SPILL_STORED_CLOSED, SEALABLE}};
 
 static bool may_hold(const spill_mongo_document_t *document, holder_t of)
 {
@@ -153,7 +158,8 @@ void spill_mongo_project_state(const spill_mongo_document_t *document, bool ops,
     if (spill_mongo_is_bucket(document)) {
         BCON_APPEND(projection, "page", "{", "$subtract", "[", "$_id.part", BCON_INT64(1), "]",
                     "}");
-        BSON_APPEND_UTF8(projection, "tally", spill_mongo_ref(document, "tally", path));
+        BSON_APPEND_UTF8(projection, SPILL_STORED_WINDOW_STATS,
+                         spill_mongo_ref(document, SPILL_STORED_WINDOW_STATS, path));
     } else if (!document->head) {
         BSON_APPEND_UTF8(projection, "page", "$_id.page");
     }
@@ -163,7 +169,8 @@ void spill_mongo_project_state(const spill_mongo_document_t *document, bool ops,
     }
     project_live(document, finds, projection);
     if (ops)
-        BSON_APPEND_UTF8(projection, "ops", spill_mongo_ref(document, "ops", path));
+        BSON_APPEND_UTF8(projection, SPILL_STORED_OPS,
+                         spill_mongo_ref(document, SPILL_STORED_OPS, path));
     spill_mongo_project_top(document, projection);
     if (is_sized(document->request))
         project_sizes(document, projection);
@@ -176,8 +183,11 @@ bool spill_mongo_is_unprojected(const bson_t *answer)
 
 void spill_mongo_project_end(const spill_mongo_document_t *document, bson_t *projection)
 {
-    static const number_t end[] = {
-        {"epoch", EVERY}, {"first", EVERY}, {"n", EVERY}, {"gone", EVERY}, {"gaps", TOP_N}};
+    static const number_t end[] = {{SPILL_STORED_INCARNATION, EVERY},
+                                   {SPILL_STORED_FIRST, EVERY},
+                                   {SPILL_STORED_OP_COUNT, EVERY},
+                                   {SPILL_STORED_DELETED, EVERY},
+                                   {SPILL_STORED_DELETED_RUNS, TOP_N}};
     project_numbers(document, end, sizeof end / sizeof *end, false, projection);
     /* After an append the field is an array. */
     char array[SPILL_NAME_SIZE + 1];
@@ -224,25 +234,26 @@ static void read_deleted(parser_t *parser, const bson_iter_t *field, spill_seqs_
 {
     bson_iter_t iter;
     if (!BSON_ITER_HOLDS_ARRAY(field) || !bson_iter_recurse(field, &iter)) {
-        fail_field(parser, "gone", "an array");
+        fail_field(parser, SPILL_STORED_DELETED, "an array");
         return;
     }
     while (bson_iter_next(&iter))
-        spill_seqs_insert(deleted, number_of(parser, &iter, "gone"));
+        spill_seqs_insert(deleted, number_of(parser, &iter, SPILL_STORED_DELETED));
 }
 
 static void read_gaps(parser_t *parser, const bson_iter_t *field, spill_seqs_t *deleted)
 {
     bson_iter_t iter;
     if (!BSON_ITER_HOLDS_ARRAY(field) || !bson_iter_recurse(field, &iter)) {
-        fail_field(parser, "gaps", "an array");
+        fail_field(parser, SPILL_STORED_DELETED_RUNS, "an array");
         return;
     }
     while (bson_iter_next(&iter)) {
-        int64_t first = number_of(parser, &iter, "gaps");
-        int64_t count = bson_iter_next(&iter) ? number_of(parser, &iter, "gaps") : -1;
+        int64_t first = number_of(parser, &iter, SPILL_STORED_DELETED_RUNS);
+        int64_t count =
+            bson_iter_next(&iter) ? number_of(parser, &iter, SPILL_STORED_DELETED_RUNS) : -1;
         if (count < 1)
-            fail_field(parser, "gaps", "runs of numbers");
+            fail_field(parser, SPILL_STORED_DELETED_RUNS, "runs of numbers");
         else
             spill_seqs_insert_run(deleted, first, first + count);
     }
@@ -252,25 +263,28 @@ static void read_sum(parser_t *parser, const bson_iter_t *field, spill_sum_t *su
 {
     spill_value_t value = spill_value_from_iter(field);
     if (!spill_sum_read(&value, sum))
-        fail_field(parser, "sum", "a sum");
+        fail_field(parser, SPILL_STORED_SUM, "a sum");
 }
 
 static void read_intent(parser_t *parser, const bson_iter_t *field, spill_state_t *state)
 {
     bson_iter_t iter;
     if (!BSON_ITER_HOLDS_DOCUMENT(field) || !bson_iter_recurse(field, &iter)) {
-        fail_field(parser, "intent", "a document");
+        fail_field(parser, SPILL_STORED_INTENT, "a document");
         return;
     }
     state->intent = true;
     while (bson_iter_next(&iter)) {
-        if (strcmp(bson_iter_key(&iter), "seq") == 0)
-            state->intent_seq = number_of(parser, &iter, "intent.seq");
-        else if (strcmp(bson_iter_key(&iter), "page") == 0)
-            state->intent_page = number_of(parser, &iter, "intent.page");
-        else if (strcmp(bson_iter_key(&iter), "src") == 0)
-            state->intent_source_rev = number_of(parser, &iter, "intent.src");
-        else if (strcmp(bson_iter_key(&iter), "value") == 0)
+        if (strcmp(bson_iter_key(&iter), SPILL_STORED_INTENT_SEQ) == 0)
+            state->intent_seq =
+                number_of(parser, &iter, SPILL_STORED_INTENT "." SPILL_STORED_INTENT_SEQ);
+        else if (strcmp(bson_iter_key(&iter), SPILL_STORED_INTENT_PAGE) == 0)
+            state->intent_page =
+                number_of(parser, &iter, SPILL_STORED_INTENT "." SPILL_STORED_INTENT_PAGE);
+        else if (strcmp(bson_iter_key(&iter), SPILL_STORED_SOURCE_REV) == 0)
+            state->intent_source_rev =
+                number_of(parser, &iter, SPILL_STORED_INTENT "." SPILL_STORED_SOURCE_REV);
+        else if (strcmp(bson_iter_key(&iter), SPILL_STORED_INTENT_VALUE) == 0)
             read_sum(parser, &iter, &state->intent_value);
     }
     state->intent_edit = state->intent_source_rev > 0;
@@ -279,27 +293,32 @@ static void read_intent(parser_t *parser, const bson_iter_t *field, spill_state_
 static void read_field(parser_t *parser, const bson_iter_t *iter, spill_state_t *state)
 {
     const char *key = bson_iter_key(iter);
-    if (strcmp(key, "gone") == 0) {
+    if (strcmp(key, SPILL_STORED_DELETED) == 0) {
         read_deleted(parser, iter, &state->deleted);
-    } else if (strcmp(key, "gaps") == 0) {
+    } else if (strcmp(key, SPILL_STORED_DELETED_RUNS) == 0) {
         read_gaps(parser, iter, &state->deleted);
-    } else if (strcmp(key, "sum") == 0) {
+    } else if (strcmp(key, SPILL_STORED_SUM) == 0) {
         read_sum(parser, iter, &state->sum);
-    } else if (strcmp(key, "intent") == 0) {
+    } else if (strcmp(key, SPILL_STORED_INTENT) == 0) {
         read_intent(parser, iter, state);
-    } else if (strcmp(key, "sealed") == 0) {
+    } else if (strcmp(key, SPILL_STORED_SEALED) == 0) {
         state->sealed = bson_iter_as_bool(iter);
-    } else if (strcmp(key, "closed") == 0) {
+    } else if (strcmp(key, SPILL_STORED_CLOSED) == 0) {
         state->closed = bson_iter_as_bool(iter);
     } else {
         struct {
             const char *name;
             int64_t *to;
-        } fields[] = {{"epoch", &state->incarnation}, {"rev", &state->rev},
-                      {"first", &state->first},       {"n", &state->op_count},
-                      {"pages", &state->pages},       {"low", &state->watermark},
-                      {"total", &state->total},       {"removed", &state->removed},
-                      {"src", &state->source_rev},    {"lease", &state->lease}};
+        } fields[] = {{SPILL_STORED_INCARNATION, &state->incarnation},
+                      {SPILL_STORED_REV, &state->rev},
+                      {SPILL_STORED_FIRST, &state->first},
+                      {SPILL_STORED_OP_COUNT, &state->op_count},
+                      {SPILL_STORED_PAGES, &state->pages},
+                      {SPILL_STORED_WATERMARK, &state->watermark},
+                      {SPILL_STORED_TOTAL, &state->total},
+                      {SPILL_STORED_REMOVED, &state->removed},
+                      {SPILL_STORED_SOURCE_REV, &state->source_rev},
+                      {SPILL_STORED_LEASE, &state->lease}};
         for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
             if (strcmp(key, fields[i].name) == 0)
                 *fields[i].to = number_of(parser, iter, key);
@@ -340,10 +359,10 @@ static void read_ops(parser_t *parser, const bson_t *projected, const spill_stat
                      spill_ops_t *ops)
 {
     bson_iter_t iter, entries;
-    if (!bson_iter_init_find(&iter, projected, "ops"))
+    if (!bson_iter_init_find(&iter, projected, SPILL_STORED_OPS))
         return;
     if (!BSON_ITER_HOLDS_ARRAY(&iter) || !bson_iter_recurse(&iter, &entries)) {
-        fail_field(parser, "ops", "an array");
+        fail_field(parser, SPILL_STORED_OPS, "an array");
         return;
     }
     spill_ops_t newest_first = {0};
@@ -354,16 +373,16 @@ static void read_ops(parser_t *parser, const bson_t *projected, const spill_stat
         int64_t after = 0;
         bson_iter_t field;
         if (!BSON_ITER_HOLDS_DOCUMENT(&entries) || !bson_iter_recurse(&entries, &field)) {
-            fail_field(parser, "ops", "an array of documents");
+            fail_field(parser, SPILL_STORED_OPS, "an array of documents");
             break;
         }
         while (bson_iter_next(&field)) {
             const char *key = bson_iter_key(&field);
-            if (strcmp(key, "count") == 0)
+            if (strcmp(key, SPILL_STORED_OP_ELEMENTS) == 0)
                 entry.count = number_of(parser, &field, "ops.count");
-            else if (strcmp(key, "after") == 0)
+            else if (strcmp(key, SPILL_STORED_OP_AFTER) == 0)
                 after = number_of(parser, &field, "ops.after");
-            if (strcmp(key, "id") != 0 || !BSON_ITER_HOLDS_BINARY(&field))
+            if (strcmp(key, SPILL_STORED_OP_ID) != 0 || !BSON_ITER_HOLDS_BINARY(&field))
                 continue;
             uint32_t size;
             const uint8_t *id;
@@ -372,7 +391,7 @@ static void read_ops(parser_t *parser, const bson_t *projected, const spill_stat
             memcpy(entry.id, id, entry.id_bytes);
         }
         if (entry.count > OP_NUMBER_MAX || after > OP_NUMBER_MAX) {
-            fail_field(parser, "ops", "a list of counts");
+            fail_field(parser, SPILL_STORED_OPS, "a list of counts");
             break;
         }
         end -= entry.count + after;
@@ -463,18 +482,18 @@ static void read_bucket(parser_t *parser, const bson_t *projected, spill_state_t
     bson_iter_t iter;
     if (state->fields_bytes > 0)
         state->fields_bytes -= PART_BYTES;
-    if (!state->present || !bson_iter_init_find(&iter, projected, "tally"))
+    if (!state->present || !bson_iter_init_find(&iter, projected, SPILL_STORED_WINDOW_STATS))
         return;
     spill_value_t window_stats = spill_value_from_iter(&iter);
     if (!spill_window_stats_read(&window_stats, &state->window_stats))
-        fail_field(parser, "tally", "what statistics are made of");
+        fail_field(parser, SPILL_STORED_WINDOW_STATS, "what statistics are made of");
 }
 
 bool spill_mongo_find_state(const spill_mongo_document_t *document, const bson_t *projected,
                             bson_iter_t *state)
 {
     bson_iter_t iter;
-    if (bson_iter_init_find(&iter, projected, "spill"))
+    if (bson_iter_init_find(&iter, projected, SPILL_STORED_ROOT))
         return bson_iter_init(&iter, projected) &&
                bson_iter_find_descendant(&iter, document->spill, state);
     return bson_iter_init_find(state, projected, COMPUTED) && BSON_ITER_HOLDS_DOCUMENT(state);
@@ -488,7 +507,7 @@ spill_code_t spill_mongo_state(const spill_mongo_document_t *document, const bso
     spill_state_clear(state);
     bool found = spill_mongo_find_state(document, projected, &iter);
     if (found && BSON_ITER_HOLDS_ARRAY(&iter))
-        fail_field(&parser, "epoch", "a number from 0");
+        fail_field(&parser, SPILL_STORED_INCARNATION, "a number from 0");
     if (found && BSON_ITER_HOLDS_DOCUMENT(&iter) && bson_iter_recurse(&iter, &fields))
         while (bson_iter_next(&fields))
             read_field(&parser, &fields, state);

@@ -5,6 +5,7 @@
 #include "store/mongo/mongo.h"
 
 #include "definition/schema.h"
+#include "definition/stored_names.h"
 #include "store/render.h"
 
 #include <stdio.h>
@@ -46,7 +47,7 @@ void spill_mongo_project_near(const spill_definition_t *definition, bson_t *proj
     BCON_APPEND(&near, "bytes", "{", "$bsonSize", "$$ROOT", "}", "newest", "{", "$bsonSize", "{",
                 "a", BCON_DOCUMENT(newest), "}", "}", "largest", "{", "$max", "{", "$map", "{",
                 "input", BCON_DOCUMENT(older), "in", "{", "$bsonSize", "{", "a", "$$this", "}", "}",
-                "}", "}", "}", "spill", "{", "$type", "$spill", "}");
+                "}", "}", "}", "bookkeeping", "{", "$type", "$" SPILL_STORED_ROOT, "}");
     if (definition->count_field[0] != '\0')
         BCON_APPEND(&near, "count", "{", "$type", BCON_UTF8(count), "}");
     BCON_APPEND(projection, "near", "{", "$cond", "[", "{", "$gte", "[", "{", "$bsonSize", "$$ROOT",
@@ -83,7 +84,7 @@ static bool read_measures(const bson_t *found, measures_t *measures)
             measures->newest = spill_iter_int64(&field);
         else if (strcmp(key, "largest") == 0)
             measures->largest = spill_iter_int64(&field) - AROUND_VALUE;
-        else if (strcmp(key, "spill") == 0)
+        else if (strcmp(key, "bookkeeping") == 0)
             measures->has_spill = strcmp(text, "missing") != 0;
         else if (strcmp(key, "count") == 0)
             bson_strncpy(measures->counted, text, sizeof measures->counted);
@@ -115,7 +116,7 @@ static int64_t added_bytes(const spill_definition_t *definition, const spill_val
                             .page = SPILL_HEAD};
     int64_t bytes = field_bytes(definition->array, spill_mongo_bookkeeping_bytes(&take, pages));
     if (!measures->has_spill)
-        bytes += field_bytes("spill", EMPTY_DOCUMENT);
+        bytes += field_bytes(SPILL_STORED_ROOT, EMPTY_DOCUMENT);
     if (strcmp(measures->counted, "missing") == 0)
         bytes += field_bytes(definition->count_field, INT32_BYTES);
     else if (strcmp(measures->counted, "long") == 0 || strcmp(measures->counted, "double") == 0)

@@ -5,6 +5,7 @@
 #include "store/mongo/mongo_document.h"
 
 #include "definition/schema.h"
+#include "definition/stored_names.h"
 #include "store/render.h"
 #include "util/error.h"
 
@@ -212,10 +213,10 @@ spill_code_t spill_mongo_owners(spill_store_t *store, const spill_definition_t *
 {
     (void)binding;
     char path[SPILL_MONGO_PATH_SIZE];
-    spill_bookkeeping_path(definition->array, "epoch", path);
+    spill_bookkeeping_path(definition->array, SPILL_STORED_INCARNATION, path);
     bool bucket = spill_schema_of(definition)->has_windows;
-    bson_t *conditions = bucket ? BCON_NEW("_id.part", BCON_INT32(0), "spill.epoch", "{", "$exists",
-                                           BCON_BOOL(true), "}")
+    bson_t *conditions = bucket ? BCON_NEW("_id.part", BCON_INT32(0), SPILL_STORED_PAGE_INCARNATION,
+                                           "{", "$exists", BCON_BOOL(true), "}")
                                 : BCON_NEW(path, "{", "$exists", BCON_BOOL(true), "}");
     bson_t *projection =
         bucket ? BCON_NEW("_id", "{", "owner", "$_id.owner", "window", "$_id.window", "}")
@@ -257,11 +258,11 @@ static void name(const spill_definition_t *definition, names_t *names)
 {
     snprintf(names->array, sizeof names->array, "$%s", definition->array);
     snprintf(names->count, sizeof names->count, "$%s", definition->count_field);
-    name_bookkeeping(definition, "epoch", names->incarnation);
-    name_bookkeeping(definition, "first", names->first);
-    name_bookkeeping(definition, "low", names->watermark);
-    name_bookkeeping(definition, "gone", names->deleted);
-    name_bookkeeping(definition, "removed", names->removed);
+    name_bookkeeping(definition, SPILL_STORED_INCARNATION, names->incarnation);
+    name_bookkeeping(definition, SPILL_STORED_FIRST, names->first);
+    name_bookkeeping(definition, SPILL_STORED_WATERMARK, names->watermark);
+    name_bookkeeping(definition, SPILL_STORED_DELETED, names->deleted);
+    name_bookkeeping(definition, SPILL_STORED_REMOVED, names->removed);
 }
 
 /* Append: is the count field of a head (keep newest, or capped) wrong? */

@@ -13,6 +13,7 @@
 #include "store/mongo/mongo_document.h"
 
 #include "definition/schema.h"
+#include "definition/stored_names.h"
 #include "util/error.h"
 
 #include <math.h>
@@ -90,8 +91,9 @@ static void append_match(const search_t *search, const look_t *look, bson_t *mat
     if (!look->equal)
         append_types(look->class, &value);
     bson_append_document_end(match, &value);
-    BCON_APPEND(match, "spill.first", "{", "$gte", BCON_INT64(look->low), "$lt",
-                BCON_INT64(look->end), "}", "spill.epoch", BCON_INT64(request->incarnation));
+    BCON_APPEND(match, SPILL_STORED_PAGE_FIRST, "{", "$gte", BCON_INT64(look->low), "$lt",
+                BCON_INT64(look->end), "}", SPILL_STORED_PAGE_INCARNATION,
+                BCON_INT64(request->incarnation));
 }
 
 /* Add a document, unless it is of another class: a server also matches members of an array. */
@@ -130,7 +132,8 @@ static spill_code_t find_documents(const search_t *search, const look_t *look, f
     bson_append_document_end(&stage, &match);
     bson_append_document_end(&pipeline, &stage);
     if (look->newest)
-        BCON_APPEND(&pipeline, "1", "{", "$sort", "{", "spill.first", BCON_INT32(-1), "}", "}");
+        BCON_APPEND(&pipeline, "1", "{", "$sort", "{", SPILL_STORED_PAGE_FIRST, BCON_INT32(-1), "}",
+                    "}");
     BCON_APPEND(&pipeline, look->newest ? "2" : "1", "{", "$limit", BCON_INT64(look->limit), "}");
     return spill_mongo_each(search->store, search->request->definition->page_collection, &pipeline,
                             false, add_document, found, error);

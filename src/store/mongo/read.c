@@ -6,6 +6,7 @@
 
 #include "bson/element_fields.h"
 #include "definition/schema.h"
+#include "definition/stored_names.h"
 #include "store/render.h"
 #include "util/error.h"
 
@@ -43,10 +44,11 @@ static void find_page_holding(const search_t *search, query_t *query)
     if (forward && last < INT64_MAX - request->read.limit)
         last += request->read.limit;
     spill_mongo_append_page_owner(request, &query->filter);
-    BCON_APPEND(&query->filter, "spill.first", "{", "$lte", BCON_INT64(last), "$gt",
-                BCON_INT64(search->over), "}", "spill.epoch", BCON_INT64(request->incarnation));
+    BCON_APPEND(&query->filter, SPILL_STORED_PAGE_FIRST, "{", "$lte", BCON_INT64(last), "$gt",
+                BCON_INT64(search->over), "}", SPILL_STORED_PAGE_INCARNATION,
+                BCON_INT64(request->incarnation));
     spill_mongo_append_pages(request->definition, request->read.pages, &query->filter);
-    BCON_APPEND(&query->order, "spill.first", BCON_INT32(-1), "_id", BCON_INT32(-1));
+    BCON_APPEND(&query->order, SPILL_STORED_PAGE_FIRST, BCON_INT32(-1), "_id", BCON_INT32(-1));
     query->limit = request->read.want_beyond ? 2 : 1;
 }
 
@@ -83,14 +85,15 @@ static void find_left_over(const spill_mongo_document_t *document, query_t *quer
     char first[SPILL_NAME_SIZE + 2];
     snprintf(first, sizeof first, "%s.0", definition->page_array);
     match_pages(document, &query->filter);
-    BCON_APPEND(&query->filter, "spill.epoch", "{", "$lte", BCON_INT64(request->incarnation), "}");
+    BCON_APPEND(&query->filter, SPILL_STORED_PAGE_INCARNATION, "{", "$lte",
+                BCON_INT64(request->incarnation), "}");
     if (spill_schema_of(definition)
             ->has_windows) /* exclude heads, which are in the same collection */
         spill_mongo_append_pages(definition, INT64_MAX, &query->filter);
     if (!spill_schema_of(definition)->appends_to_head) /* exclude tombstones */
         BCON_APPEND(&query->filter, first, "{", "$exists", BCON_BOOL(true), "}");
     if (!document->referenced)
-        BSON_APPEND_INT32(&query->order, "spill.first", -1);
+        BSON_APPEND_INT32(&query->order, SPILL_STORED_PAGE_FIRST, -1);
     BSON_APPEND_INT32(&query->order, "_id", -1);
     query->limit = 1;
 }
@@ -99,7 +102,7 @@ static void find_left_over(const spill_mongo_document_t *document, query_t *quer
 static void find_page_with_id(const spill_mongo_document_t *document, query_t *query)
 {
     spill_mongo_match_id(document, &query->filter);
-    BCON_APPEND(&query->order, "spill.first", BCON_INT32(1), "_id", BCON_INT32(1));
+    BCON_APPEND(&query->order, SPILL_STORED_PAGE_FIRST, BCON_INT32(1), "_id", BCON_INT32(1));
     query->limit = document->referenced ? 1 : 0;
 }
 
@@ -567,12 +570,13 @@ static spill_code_t read_between(spill_mongo_t *store, const spill_request_t *re
     BSON_APPEND_DOCUMENT_BEGIN(&pipeline, "0", &stage);
     BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
     spill_mongo_append_page_owner(request, &match);
-    BCON_APPEND(&match, "spill.first", "{", "$gte", BCON_INT64(from), "$lt", BCON_INT64(end), "}",
-                "spill.epoch", BCON_INT64(request->incarnation));
+    BCON_APPEND(&match, SPILL_STORED_PAGE_FIRST, "{", "$gte", BCON_INT64(from), "$lt",
+                BCON_INT64(end), "}", SPILL_STORED_PAGE_INCARNATION,
+                BCON_INT64(request->incarnation));
     bson_append_document_end(&stage, &match);
     bson_append_document_end(&pipeline, &stage);
-    BCON_APPEND(&pipeline, "1", "{", "$sort", "{", "spill.first", BCON_INT32(order), "_id",
-                BCON_INT32(order), "}", "}", "2", "{", "$limit",
+    BCON_APPEND(&pipeline, "1", "{", "$sort", "{", SPILL_STORED_PAGE_FIRST, BCON_INT32(order),
+                "_id", BCON_INT32(order), "}", "}", "2", "{", "$limit",
                 BCON_INT64(limit < INT32_MAX ? limit : INT32_MAX), "}");
     /*
      * Name the index. The index of ranks also has the numbers, but behind the values: a server may

@@ -5,6 +5,7 @@
  */
 #include "store/mongo/guarded.h"
 
+#include "definition/stored_names.h"
 #include "store/render.h"
 #include "store/renumber.h"
 #include "util/error.h"
@@ -16,10 +17,10 @@ static bool allows(const spill_request_t *request, const spill_renumbering_t *he
 {
     bson_iter_t iter;
     int64_t applied;
-    return bson_iter_init_find(&iter, &head->own, "epoch") &&
+    return bson_iter_init_find(&iter, &head->own, SPILL_STORED_INCARNATION) &&
            spill_iter_int64(&iter) == request->incarnation && head->rev == request->rev &&
            head->pages == 0 && head->next == request->rewrite.end && head->length >= 0 &&
-           !bson_has_field(&head->own, "intent") &&
+           !bson_has_field(&head->own, SPILL_STORED_INTENT) &&
            (!head->session || spill_session_judge(head->session, head->session_count,
                                                   head->has_entry ? &head->entry : NULL,
                                                   head->entries, &applied) == SPILL_SESSION_NEW);

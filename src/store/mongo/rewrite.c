@@ -1,6 +1,7 @@
 #include "store/mongo/guarded.h"
 
 #include "definition/schema.h"
+#include "definition/stored_names.h"
 #include "store/render.h"
 
 #include <stdio.h>
@@ -32,26 +33,26 @@ static void set_changed(const rewrite_t *rewrite, bson_t *set)
         const char *name;
         int64_t before;
         int64_t after;
-    } numbers[] = {{"rev", before->rev, after->rev},
-                   {"first", before->first, after->first},
-                   {"pages", before->pages, after->pages},
-                   {"low", before->watermark, after->watermark},
-                   {"removed", before->removed, after->removed},
-                   {"total", before->total, after->total}};
+    } numbers[] = {{SPILL_STORED_REV, before->rev, after->rev},
+                   {SPILL_STORED_FIRST, before->first, after->first},
+                   {SPILL_STORED_PAGES, before->pages, after->pages},
+                   {SPILL_STORED_WATERMARK, before->watermark, after->watermark},
+                   {SPILL_STORED_REMOVED, before->removed, after->removed},
+                   {SPILL_STORED_TOTAL, before->total, after->total}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (numbers[i].before != numbers[i].after)
             bson_append_int64(set, spill_mongo_path(document, numbers[i].name, path), -1,
                               numbers[i].after);
     if (after->sealed && !before->sealed)
-        bson_append_bool(set, spill_mongo_path(document, "sealed", path), -1, true);
+        bson_append_bool(set, spill_mongo_path(document, SPILL_STORED_SEALED, path), -1, true);
     if (after->closed && !before->closed)
-        bson_append_bool(set, spill_mongo_path(document, "closed", path), -1, true);
+        bson_append_bool(set, spill_mongo_path(document, SPILL_STORED_CLOSED, path), -1, true);
     if (after->deleted.count > 0 && !spill_seqs_equal(&before->deleted, &after->deleted))
         spill_mongo_set_deleted(document, after, set);
     if (changes_statistics(rewrite))
         spill_mongo_set_statistics(document, after, true, set);
     if (after->intent && !before->intent)
-        spill_render_intent(set, spill_mongo_path(document, "intent", path), after);
+        spill_render_intent(set, spill_mongo_path(document, SPILL_STORED_INTENT, path), after);
 }
 
 /* Must the document be closed for quick appends? */
@@ -70,9 +71,10 @@ static void append_unset(const rewrite_t *rewrite, bson_t *unset)
         bool goes;
     } fields[] = {
         {spill_mongo_deleted_name(after), before->deleted.count > 0 && after->deleted.count == 0},
-        {"intent", before->intent && !after->intent},
-        {"tally", before->window_stats.values > 0 && after->window_stats.values == 0},
-        {"open", closes(before, after)}};
+        {SPILL_STORED_INTENT, before->intent && !after->intent},
+        {SPILL_STORED_WINDOW_STATS,
+         before->window_stats.values > 0 && after->window_stats.values == 0},
+        {SPILL_STORED_OPEN, closes(before, after)}};
     uint32_t count = 0;
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         char path[SPILL_MONGO_PATH_SIZE], buffer[16];
@@ -109,16 +111,18 @@ static void add_head_count(const rewrite_t *rewrite, const char *array, bson_t *
     bool newest = spill_schema_of(document->request->definition)->appends_to_head;
     char path[SPILL_MONGO_PATH_SIZE], other[SPILL_MONGO_PATH_SIZE];
     BCON_APPEND(terms, "0", "{", "$multiply", "[", BCON_INT32(-1), "{", "$add", "[",
-                BCON_UTF8(spill_mongo_ref(document, "low", path)),
-                BCON_UTF8(spill_mongo_ref(document, "removed", other)), "]", "}", "]", "}");
+                BCON_UTF8(spill_mongo_ref(document, SPILL_STORED_WATERMARK, path)),
+                BCON_UTF8(spill_mongo_ref(document, SPILL_STORED_REMOVED, other)), "]", "}", "]",
+                "}");
     if (!newest && rewrite->after->pages > 0) {
-        BSON_APPEND_UTF8(terms, "1", spill_mongo_ref(document, "total", path));
+        BSON_APPEND_UTF8(terms, "1", spill_mongo_ref(document, SPILL_STORED_TOTAL, path));
         return;
     }
-    BSON_APPEND_UTF8(terms, "1", spill_mongo_ref(document, "first", path));
+    BSON_APPEND_UTF8(terms, "1", spill_mongo_ref(document, SPILL_STORED_FIRST, path));
     spill_mongo_append_length(array, "2", terms);
     if (!newest)
-        spill_mongo_append_length(spill_mongo_ref(document, "gone", path), "3", terms);
+        spill_mongo_append_length(spill_mongo_ref(document, SPILL_STORED_DELETED, path), "3",
+                                  terms);
 }
 
 /* Set the count field from the document at the time of the update, including later pushes. */

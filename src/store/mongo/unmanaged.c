@@ -6,14 +6,12 @@
 #include "store/mongo/guarded.h"
 
 #include "definition/schema.h"
+#include "definition/stored_names.h"
 #include "store/render.h"
 #include "util/error.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* The time limit of an ADOPT_SPLIT on the server: well below spill_store.margin_us. */
-enum { ADOPT_SPLIT_MS = 60000 };
 
 /* ---- ADOPT, ADOPT_SPLIT ---------------------------------------------------------------------- */
 
@@ -25,16 +23,19 @@ static void append_bookkeeping(const spill_mongo_document_t *document, int64_t i
     const struct {
         const char *name;
         int64_t value;
-    } numbers[] = {{"epoch", incarnation}, {"rev", incarnation + (pages > 0 ? 1 : 0)},
-                   {"first", first},       {"n", 0},
-                   {"pages", pages},       {"low", 0},
-                   {"removed", 0}};
+    } numbers[] = {{SPILL_STORED_INCARNATION, incarnation},
+                   {SPILL_STORED_REV, incarnation + (pages > 0 ? 1 : 0)},
+                   {SPILL_STORED_FIRST, first},
+                   {SPILL_STORED_OP_COUNT, 0},
+                   {SPILL_STORED_PAGES, pages},
+                   {SPILL_STORED_WATERMARK, 0},
+                   {SPILL_STORED_REMOVED, 0}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         BSON_APPEND_INT64(spill, numbers[i].name, numbers[i].value);
     if (!spill_schema_of(request->definition)->appends_to_head)
-        BSON_APPEND_INT64(spill, "total", 0);
-    spill_mongo_append_ops(request, "ops", spill);
-    spill_mongo_append_open(document, incarnation, "open", spill);
+        BSON_APPEND_INT64(spill, SPILL_STORED_TOTAL, 0);
+    spill_mongo_append_ops(request, SPILL_STORED_OPS, spill);
+    spill_mongo_append_open(document, incarnation, SPILL_STORED_OPEN, spill);
 }
 
 int64_t spill_mongo_bookkeeping_bytes(const spill_request_t *request, int64_t pages)
@@ -45,7 +46,7 @@ int64_t spill_mongo_bookkeeping_bytes(const spill_request_t *request, int64_t pa
     spill_mongo_document_init(&document, &nowhere, request);
     append_bookkeeping(&document, 1, 0, pages, &spill);
     if (document.count[0] != '\0')
-        BSON_APPEND_BOOL(&spill, "counted", true);
+        BSON_APPEND_BOOL(&spill, SPILL_STORED_COUNTED, true);
     int64_t bytes = (int64_t)spill.len;
     bson_destroy(&spill);
     return bytes;
@@ -69,8 +70,8 @@ static void set_bookkeeping(const spill_mongo_document_t *document, int64_t inca
     bson_append_document_end(&parts, &literal);
     snprintf(count, sizeof count, "$%s", document->count);
     if (document->count[0] != '\0')
-        BCON_APPEND(&parts, "1", "{", "counted", "{", "$ne", "[", "{", "$type", BCON_UTF8(count),
-                    "}", "missing", "]", "}", "}");
+        BCON_APPEND(&parts, "1", "{", SPILL_STORED_COUNTED, "{", "$ne", "[", "{", "$type",
+                    BCON_UTF8(count), "}", "missing", "]", "}", "}");
     bson_append_array_end(&expression, &parts);
     bson_append_document_end(set, &expression);
 }
@@ -98,10 +99,10 @@ static void append_adopt_guard(const spill_mongo_document_t *document, int64_t l
     const char *absent[] = {definition->overflow_field, definition->pages_field};
     bson_t *live = spill_mongo_live(document);
     BCON_APPEND(all, "0", "{", "$eq", "[", "{", "$type",
-                BCON_UTF8(spill_mongo_ref(document, "epoch", incarnation)), "}", "missing", "]",
-                "}", "1", "{", "$in", "[", "{", "$type", "$spill", "}", "[", "missing", "object",
-                "]", "]", "}", "2", "{", "$gt", "[", BCON_DOCUMENT(live), BCON_INT64(least), "]",
-                "}");
+                BCON_UTF8(spill_mongo_ref(document, SPILL_STORED_INCARNATION, incarnation)), "}",
+                "missing", "]", "}", "1", "{", "$in", "[", "{", "$type", "$" SPILL_STORED_ROOT, "}",
+                "[", "missing", "object", "]", "]", "}", "2", "{", "$gt", "[", BCON_DOCUMENT(live),
+                BCON_INT64(least), "]", "}");
     bson_destroy(live);
     for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) {
         char field[SPILL_NAME_SIZE + 1];
@@ -112,7 +113,7 @@ static void append_adopt_guard(const spill_mongo_document_t *document, int64_t l
     }
 }
 
-/* The filter. `cuts`: also the run's guard, and that of time, by the server's clock at its start.
+/* The filter, with the guard of time, by the server's clock at its start. `cuts`: also the run's.
  */
 static void make_filter(const spill_mongo_document_t *document, bool cuts, bson_t *filter)
 {
@@ -123,11 +124,11 @@ static void make_filter(const spill_mongo_document_t *document, bool cuts, bson_
     BSON_APPEND_DOCUMENT_BEGIN(filter, "$expr", &expression);
     BSON_APPEND_ARRAY_BEGIN(&expression, "$and", &all);
     append_adopt_guard(document, cuts ? (int64_t)request->adopt.run->count : 0, &all);
-    if (cuts) {
+    if (request->adopt.until > 0)
         BCON_APPEND(&all, "5", "{", "$lt", "[", "$$NOW",
                     BCON_DATE_TIME(request->adopt.until / 1000), "]", "}");
+    if (cuts)
         spill_mongo_append_same_run(document, 6, &all);
-    }
     bson_append_array_end(&expression, &all);
     bson_append_document_end(filter, &expression);
 }
@@ -166,6 +167,12 @@ static void make_pipeline(const spill_mongo_document_t *document, bool cuts, int
     bson_append_document_end(pipeline, &stage);
 }
 
+/* The time limit on the server. */
+static uint32_t max_time_ms(const spill_request_t *request)
+{
+    return (uint32_t)(request->adopt.run_us / 1000);
+}
+
 /* Update, and return the result of a READ in the answer of the update. */
 static spill_code_t modify_and_read(spill_mongo_t *store, const spill_mongo_document_t *document,
                                     const bson_t *filter, const bson_t *pipeline,
@@ -177,8 +184,9 @@ static spill_code_t modify_and_read(spill_mongo_t *store, const spill_mongo_docu
     spill_mongo_document_t shown = *document;
     shown.request = &read;
     spill_mongo_project_read(&shown, false, &fields);
-    SPILL_TRY(spill_mongo_modify(store, document->collection, filter, pipeline, &fields, &after,
-                                 done, error));
+    SPILL_TRY(spill_mongo_modify_within(store, document->collection, filter, pipeline,
+                                        max_time_ms(document->request), &fields, &after, done,
+                                        error));
     if (!*done || spill_mongo_is_unprojected(&after))
         return SPILL_OK;
     SPILL_TRY(
@@ -205,7 +213,7 @@ spill_code_t spill_mongo_adopt(spill_mongo_t *store, const spill_request_t *requ
     make_pipeline(&document, cuts, incarnation, &pipeline);
     if (request->adopt.shown == 0)
         SPILL_TRY(spill_mongo_modify_within(store, document.collection, &filter, &pipeline,
-                                            cuts ? ADOPT_SPLIT_MS : 0, NULL, NULL, &done, error));
+                                            max_time_ms(request), NULL, NULL, &done, error));
     else
         SPILL_TRY(modify_and_read(store, &document, &filter, &pipeline, response, &done, error));
     response->outcome = done ? SPILL_DONE : SPILL_REFUSED_GUARD;
@@ -240,8 +248,8 @@ static void set_own_count(const spill_mongo_document_t *document, bson_t *set)
         return;
     snprintf(array, sizeof array, "$%s", document->array);
     BCON_APPEND(set, document->count, "{", "$cond", "[",
-                BCON_UTF8(spill_mongo_ref(document, "counted", counted)), "{", "$add", "[", "{",
-                "$size", BCON_UTF8(array), "}",
+                BCON_UTF8(spill_mongo_ref(document, SPILL_STORED_COUNTED, counted)), "{", "$add",
+                "[", "{", "$size", BCON_UTF8(array), "}",
                 BCON_INT32((int32_t)document->request->unmanage.run->count), "]", "}", "$$REMOVE",
                 "]", "}");
 }
@@ -293,11 +301,13 @@ spill_code_t spill_mongo_unmanage(spill_mongo_t *store, const spill_request_t *r
     SPILL_TRY(spill_mongo_raise_dropped_rev(store, request->rev, error));
     spill_mongo_select(&document, &filter);
     spill_mongo_append_viable(request->definition, &filter);
-    BCON_APPEND(&filter, spill_mongo_path(&document, "epoch", incarnation),
-                BCON_INT64(request->incarnation), spill_mongo_path(&document, "rev", rev),
-                BCON_INT64(request->rev), spill_mongo_path(&document, "pages", pages),
-                BCON_INT64(request->unmanage.pages), spill_mongo_path(&document, "intent", intent),
-                "{", "$exists", BCON_BOOL(false), "}");
+    BCON_APPEND(&filter, spill_mongo_path(&document, SPILL_STORED_INCARNATION, incarnation),
+                BCON_INT64(request->incarnation),
+                spill_mongo_path(&document, SPILL_STORED_REV, rev), BCON_INT64(request->rev),
+                spill_mongo_path(&document, SPILL_STORED_PAGES, pages),
+                BCON_INT64(request->unmanage.pages),
+                spill_mongo_path(&document, SPILL_STORED_INTENT, intent), "{", "$exists",
+                BCON_BOOL(false), "}");
     unmanage_pipeline(&document, &pipeline);
     spill_code_t code = spill_mongo_modify(store, document.collection, &filter, &pipeline, NULL,
                                            NULL, &done, error);

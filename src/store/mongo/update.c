@@ -5,6 +5,7 @@
 #include "store/mongo/guarded.h"
 
 #include "definition/schema.h"
+#include "definition/stored_names.h"
 #include "store/render.h"
 #include "util/error.h"
 
@@ -41,11 +42,12 @@ static void append_op(bson_t *array, uint32_t index, const spill_op_t *op, int64
     bson_uint32_to_string(index, &key, buffer, sizeof buffer);
     bson_append_document_begin(array, key, -1, &entry);
     if (op) {
-        BSON_APPEND_BINARY(&entry, "id", BSON_SUBTYPE_BINARY, op->id, (uint32_t)op->id_bytes);
-        spill_append_count(&entry, "count", count);
+        BSON_APPEND_BINARY(&entry, SPILL_STORED_OP_ID, BSON_SUBTYPE_BINARY, op->id,
+                           (uint32_t)op->id_bytes);
+        spill_append_count(&entry, SPILL_STORED_OP_ELEMENTS, count);
     } else {
-        BSON_APPEND_INT64(&entry, "count", 0);
-        BSON_APPEND_INT64(&entry, "after", count);
+        BSON_APPEND_INT64(&entry, SPILL_STORED_OP_ELEMENTS, 0);
+        BSON_APPEND_INT64(&entry, SPILL_STORED_OP_AFTER, count);
     }
     bson_append_document_end(array, &entry);
 }
@@ -110,7 +112,7 @@ void spill_mongo_append_op_guard(const spill_mongo_document_t *document, bson_t 
     bson_append_document_begin(filter, spill_mongo_path(document, "ops.id", path), -1, &condition);
     int64_t below = append_op_ids(document->request, "$nin", &condition);
     bson_append_document_end(filter, &condition);
-    spill_mongo_path(document, "n", path);
+    spill_mongo_path(document, SPILL_STORED_OP_COUNT, path);
     BCON_APPEND(filter, path, "{", "$lt", BCON_INT64(below), "}");
 }
 
@@ -144,7 +146,8 @@ void spill_mongo_append_op_conditions(const spill_mongo_document_t *document, ui
     int64_t below = append_op_ids(document->request, "$literal", &ids);
     for (uint32_t i = 0; i < 2; i++)
         snprintf(keys[i], sizeof keys[i], "%u", number + i);
-    BCON_APPEND(all, keys[0], "{", "$lt", "[", BCON_UTF8(spill_mongo_ref(document, "n", path)),
+    BCON_APPEND(all, keys[0], "{", "$lt", "[",
+                BCON_UTF8(spill_mongo_ref(document, SPILL_STORED_OP_COUNT, path)),
                 BCON_INT64(below), "]", "}");
     append_ids_unseen(document, &ids, keys[1], all);
 }
@@ -232,7 +235,7 @@ static void push_ops(const spill_mongo_document_t *document, bson_t *push)
     const spill_request_t *request = document->request;
     char path[SPILL_MONGO_PATH_SIZE];
     bson_t ops;
-    bson_append_document_begin(push, spill_mongo_path(document, "ops", path), -1, &ops);
+    bson_append_document_begin(push, spill_mongo_path(document, SPILL_STORED_OPS, path), -1, &ops);
     spill_mongo_append_ops(request, "$each", &ops);
     BSON_APPEND_INT32(&ops, "$position", 0);
     BSON_APPEND_INT32(&ops, "$slice", request->definition->op_window);
@@ -250,14 +253,18 @@ static void increment_by_roll(const spill_mongo_document_t *document,
     if (!roll->counted && count > 0)
         spill_append_count(&parts->increment, document->count, count);
     if (roll->moved > 0) {
-        bson_append_int64(&parts->increment, spill_mongo_path(document, "first", path), -1,
-                          roll->moved);
-        bson_append_int64(&parts->increment, spill_mongo_path(document, "low", path), -1,
+        bson_append_int64(&parts->increment, spill_mongo_path(document, SPILL_STORED_FIRST, path),
+                          -1, roll->moved);
+        bson_append_int64(&parts->increment,
+                          spill_mongo_path(document, SPILL_STORED_WATERMARK, path), -1,
                           roll->moved);
     }
     if (roll->clears)
-        BSON_APPEND_BOOL(&parts->unset,
-                         spill_mongo_path(document, roll->top_n ? "gaps" : "gone", path), true);
+        BSON_APPEND_BOOL(
+            &parts->unset,
+            spill_mongo_path(document,
+                             roll->top_n ? SPILL_STORED_DELETED_RUNS : SPILL_STORED_DELETED, path),
+            true);
 }
 
 void spill_mongo_update_of_append(const spill_mongo_document_t *document, const bson_t *open,
@@ -283,7 +290,8 @@ void spill_mongo_update_of_append(const spill_mongo_document_t *document, const 
     int64_t ops = spill_request_ops(request);
     if (ops > 0) {
         push_ops(document, &parts.push);
-        bson_append_int64(&parts.increment, spill_mongo_path(document, "n", path), -1, ops);
+        bson_append_int64(&parts.increment, spill_mongo_path(document, SPILL_STORED_OP_COUNT, path),
+                          -1, ops);
     } else {
         BSON_APPEND_INT64(&parts.increment, spill_mongo_path(document, "ops.0.after", path),
                           spill_request_numbers(request));
@@ -328,16 +336,19 @@ static void set_bookkeeping(const spill_mongo_document_t *document, const spill_
     const struct {
         const char *name;
         int64_t value;
-    } numbers[] = {{"epoch", after->incarnation}, {"rev", after->rev},
-                   {"first", after->first},       {"n", after->op_count},
-                   {"pages", after->pages},       {"low", after->watermark},
-                   {"removed", after->removed}};
+    } numbers[] = {{SPILL_STORED_INCARNATION, after->incarnation},
+                   {SPILL_STORED_REV, after->rev},
+                   {SPILL_STORED_FIRST, after->first},
+                   {SPILL_STORED_OP_COUNT, after->op_count},
+                   {SPILL_STORED_PAGES, after->pages},
+                   {SPILL_STORED_WATERMARK, after->watermark},
+                   {SPILL_STORED_REMOVED, after->removed}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         bson_append_int64(set, spill_mongo_path(document, numbers[i].name, path), -1,
                           numbers[i].value);
     if (!spill_schema_of(request->definition)->appends_to_head)
-        BSON_APPEND_INT64(set, spill_mongo_path(document, "total", path), after->total);
-    spill_mongo_append_ops(request, spill_mongo_path(document, "ops", path), set);
+        BSON_APPEND_INT64(set, spill_mongo_path(document, SPILL_STORED_TOTAL, path), after->total);
+    spill_mongo_append_ops(request, spill_mongo_path(document, SPILL_STORED_OPS, path), set);
 }
 
 void spill_mongo_update_of_new_head(const spill_mongo_document_t *document, spill_state_t *after,
@@ -355,7 +366,7 @@ void spill_mongo_update_of_new_head(const spill_mongo_document_t *document, spil
         spill_append_count(&parts.set, document->count, after->live);
     if (!document->referenced && !top_n && after->deleted.count == 0)
         spill_mongo_append_open(document, after->incarnation,
-                                spill_mongo_path(document, "open", path), &parts.set);
+                                spill_mongo_path(document, SPILL_STORED_OPEN, path), &parts.set);
     spill_mongo_set_deleted(document, after, &parts.set);
     if (top_n) {
         spill_mongo_set_array(document, roll->top_n, &parts.set);

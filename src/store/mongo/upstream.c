@@ -1,6 +1,7 @@
 /* The primary and its hello, by the driver's monitoring (store/upstream.h). */
 #include "store/upstream.h"
 
+#include "definition/stored_names.h"
 #include "store/mongo/mongo.h"
 #include "util/error.h"
 
@@ -174,8 +175,8 @@ spill_code_t spill_upstream_probe(spill_upstream_t *upstream, const char *collec
         error));
     SPILL_TRY(probe_command(upstream, collection,
                             BCON_NEW("update", BCON_UTF8(collection), "updates", "[", "{", "q",
-                                     MATCHES_NOTHING, "u", "{", "$set", "{", "spill", BCON_INT32(0),
-                                     "}", "}", "}", "]"),
+                                     MATCHES_NOTHING, "u", "{", "$set", "{", SPILL_STORED_ROOT,
+                                     BCON_INT32(0), "}", "}", "}", "]"),
                             error));
     return probe_command(upstream, collection,
                          BCON_NEW("delete", BCON_UTF8(collection), "deletes", "[", "{", "q",

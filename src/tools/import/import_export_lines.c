@@ -2,6 +2,7 @@
 
 #include "bson/value.h"
 #include "definition/schema.h"
+#include "definition/stored_names.h"
 #include "util/error.h"
 
 #include <string.h>
@@ -76,7 +77,7 @@ static spill_export_lines_t read_line(const bson_t *document, spill_export_line_
     if (fields == ALL)
         return SPILL_EXPORT_ELEMENTS;
     if ((fields & ~DEFINITION) == (COLLECTION | DOCUMENT)) {
-        bool plain = !spill_value_field(&line->document, "spill", &rest, &bookkeeping);
+        bool plain = !spill_value_field(&line->document, SPILL_STORED_ROOT, &rest, &bookkeeping);
         return plain ? SPILL_EXPORT_PLAIN : SPILL_EXPORT_DOCUMENTS;
     }
     return fields == (ALL | WINDOW) ? SPILL_EXPORT_WINDOWS : SPILL_EXPORT_NONE;

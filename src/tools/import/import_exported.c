@@ -2,6 +2,7 @@
 
 #include "bson/field_path.h"
 #include "definition/schema.h"
+#include "definition/stored_names.h"
 #include "tools/import/import_fields.h"
 #include "tools/import/import_names.h"
 #include "util/error.h"
@@ -95,9 +96,9 @@ static spill_code_t read_numbers(const bson_t *bookkeeping, spill_exported_t *ex
 {
     spill_value_t first, deleted, number;
     const char *name;
-    bool good = find_value(bookkeeping, "first", &first) && is_count(&first);
-    exported->gaps = find_value(bookkeeping, "gaps", &deleted);
-    bool any = exported->gaps || find_value(bookkeeping, "gone", &deleted);
+    bool good = find_value(bookkeeping, SPILL_STORED_FIRST, &first) && is_count(&first);
+    exported->gaps = find_value(bookkeeping, SPILL_STORED_DELETED_RUNS, &deleted);
+    bool any = exported->gaps || find_value(bookkeeping, SPILL_STORED_DELETED, &deleted);
     good = good && (!any || deleted.type == BSON_TYPE_ARRAY);
     if (good && any) {
         exported->deleted = spill_fields_of(deleted.data);
@@ -106,11 +107,12 @@ static spill_code_t read_numbers(const bson_t *bookkeeping, spill_exported_t *ex
     }
     if (!good)
         return spill_fail(error, SPILL_PARSE, "the document's bookkeeping, 'spill', is malformed");
-    if (find_value(bookkeeping, "low", &first) && is_count(&first))
+    if (find_value(bookkeeping, SPILL_STORED_WATERMARK, &first) && is_count(&first))
         exported->watermark = integer_of(&first);
-    exported->pages =
-        find_value(bookkeeping, "pages", &number) && is_count(&number) ? integer_of(&number) : 0;
-    find_value(bookkeeping, "first", &first);
+    exported->pages = find_value(bookkeeping, SPILL_STORED_PAGES, &number) && is_count(&number)
+                          ? integer_of(&number)
+                          : 0;
+    find_value(bookkeeping, SPILL_STORED_FIRST, &first);
     exported->first = exported->next = integer_of(&first);
     next_deleted(exported);
     return SPILL_OK;
@@ -123,7 +125,7 @@ static const char *bookkeeping_path(const spill_definition_t *definition, bool i
                                     char path[SPILL_BOOKKEEPING_PATH_SIZE])
 {
     bool within = is_head && !spill_schema_of(definition)->has_windows;
-    return within ? spill_bookkeeping_path(definition->array, "", path) : "spill";
+    return within ? spill_bookkeeping_path(definition->array, "", path) : SPILL_STORED_ROOT;
 }
 
 /* Has the document's own field the value that its _id has? */
@@ -215,8 +217,9 @@ static spill_code_t find_referenced(const spill_definition_t *definition, const 
     }
     if (!find_value(document, definition->array, &summary) || summary.type != BSON_TYPE_DOCUMENT)
         return fail_names(definition, "the document has no summary", definition->array, error);
-    bool any = bookkeeping && bson_has_field(bookkeeping, "journal");
-    return any ? find_array(definition, bookkeeping, "journal", exported, error) : SPILL_OK;
+    bool any = bookkeeping && bson_has_field(bookkeeping, SPILL_STORED_JOURNAL);
+    return any ? find_array(definition, bookkeeping, SPILL_STORED_JOURNAL, exported, error)
+               : SPILL_OK;
 }
 
 static spill_code_t find_elements(const spill_definition_t *definition, const bson_t *document,
@@ -296,7 +299,8 @@ spill_code_t spill_exported_read(const spill_definition_t *definition, spill_exp
     else if (numbered)
         SPILL_TRY(check_page(definition, &document, exported, error));
     /* Only a head that keeps the oldest elements has this count. */
-    bool newest = numbered ? !bson_has_field(&bookkeeping, "total") : schema->appends_to_head;
+    bool newest =
+        numbered ? !bson_has_field(&bookkeeping, SPILL_STORED_TOTAL) : schema->appends_to_head;
     exported->is_newest = is_plain_head && newest;
     return find_elements(definition, &document, numbered ? &bookkeeping : NULL, exported, error);
 }
@@ -307,7 +311,7 @@ spill_code_t spill_exported_fields(const spill_definition_t *definition,
 {
     const char *own[SPILL_OWN_FIELDS_MAX + 1];
     size_t count = spill_own_fields(definition, own);
-    own[count++] = "spill";
+    own[count++] = SPILL_STORED_ROOT;
     const spill_left_out_t left = {.paths = own,
                                    .count = count,
                                    .stored = stored,

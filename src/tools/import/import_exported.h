@@ -1,7 +1,7 @@
 /*
- * The documents that `export --documents` writes: heads, and their pages behind them. Their names
- * are those of the target's definition, so the export of another definition is refused. A document
- * without one of these names is refused even if its line has no names.
+ * The documents that `export --documents` writes: each head, followed by its pages. The fields must
+ * have the names that the target's definition gives them, so the export of another definition is
+ * refused. A document without one of these names is refused even if its line has no names.
  */
 #ifndef SPILL_TOOLS_IMPORT_IMPORT_EXPORTED_H
 #define SPILL_TOOLS_IMPORT_IMPORT_EXPORTED_H

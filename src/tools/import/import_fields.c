@@ -2,6 +2,7 @@
 
 #include "bson/field_path.h"
 #include "definition/schema.h"
+#include "definition/stored_names.h"
 #include "util/error.h"
 
 #include <string.h>
@@ -27,7 +28,7 @@ static own_fields_t own_fields_of(const spill_definition_t *definition)
     own_fields_t own = {.count = 0};
     if (definition) {
         own.count = spill_own_fields(definition, own.paths);
-        own.paths[own.count++] = "spill";
+        own.paths[own.count++] = SPILL_STORED_ROOT;
     }
     return own;
 }

@@ -33,8 +33,8 @@ typedef struct pending {
 } pending_t;
 
 /*
- * Documents of an export: a document that was read behind an owner's documents, and belongs to
- * another owner. It is the next record.
+ * An import of exported documents reads one document too many: the first of the next owner. It is
+ * kept here, and begins the next record.
  */
 typedef struct following {
     bool there;

@@ -3,6 +3,7 @@
 
 #include "bson/value.h"
 #include "core/array.h"
+#include "core/building.h"
 #include "definition/schema.h"
 #include "tools/definition_jobs.h"
 #include "tools/migrate/migrate_pass.h"

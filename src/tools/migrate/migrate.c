@@ -3,9 +3,11 @@
 
 #include "core/array.h"
 #include "definition/schema.h"
+#include "layout/adoption.h"
 #include "layout/unique.h"
 #include "tools/migrate/migrate_pass.h"
 #include "tools/migrate/planned.h"
+#include "tools/migrate/undoing.h"
 #include "tools/transfer/transfer.h"
 #include "util/error.h"
 #include "util/text.h"
@@ -192,13 +194,19 @@ spill_code_t spill_migrate(spill_array_t *array, const spill_migrate_options_t *
                            spill_migrate_result_t *result, spill_error_t *error)
 {
     spill_migrate_pass_t pass = spill_migrate_pass_begin(array, options, result);
+    int64_t adopters;
     SPILL_SCOPED(spill_migrate_place_release) spill_migrate_place_t place = {0};
     SPILL_TRY(check_definition(&array->definition, error));
     SPILL_TRY(spill_migrate_pass_place(&pass, &place, error));
     result->resumed = place.resumed;
+    spill_adoption_begin(array);
     spill_code_t code = spill_migrate_each(&pass, reshape, SPILL_OWNERS_AT_A_TIME, error);
+    spill_adoption_end(array);
     if (code == SPILL_OK)
         code = spill_migrate_report_orphans(&pass, error);
+    if (code == SPILL_OK && array->store->ops->others_write)
+        code =
+            spill_adopters_purge(array->store, array->definition.name, &adopters, NULL, 0, error);
     spill_code_t ended =
         spill_migrate_place_end(&place, code == SPILL_OK, code == SPILL_OK ? error : NULL);
     return code == SPILL_OK ? ended : code;
@@ -433,6 +441,15 @@ spill_code_t spill_migrate_check_undo(spill_array_t *array, const spill_migrate_
                       array->definition.name);
 }
 
+/* Unmanage every array, and then those that other programs adopted until they saw the undo. */
+static spill_code_t unmanage_all(spill_migrate_pass_t *pass, spill_error_t *error)
+{
+    SPILL_TRY(spill_undoing_begin(pass->array, error));
+    SPILL_TRY(each_undone(pass, unmanage_owner, error));
+    SPILL_TRY(spill_undoing_wait(pass->array, error));
+    return pass->result->failed == 0 ? each_undone(pass, unmanage_owner, error) : SPILL_OK;
+}
+
 spill_code_t spill_migrate_undo(spill_array_t *array, const spill_migrate_options_t *options,
                                 spill_migrate_result_t *result, spill_error_t *error)
 {
@@ -444,9 +461,11 @@ spill_code_t spill_migrate_undo(spill_array_t *array, const spill_migrate_option
     SPILL_TRY(spill_migrate_place_delete(array->store, array->definition.name, error));
     if (options->measured)
         options->measured(options->context, &measured);
-    SPILL_TRY(each_undone(&pass, unmanage_owner, error));
-    if (options->owner) /* a failure was reported */
-        return result->failed > 0 ? SPILL_OK : check_unmanaged(&pass, error);
+    if (options->owner) {
+        SPILL_TRY(each_undone(&pass, unmanage_owner, error));
+        return result->failed > 0 ? SPILL_OK : check_unmanaged(&pass, error); /* it was reported */
+    }
+    SPILL_TRY(unmanage_all(&pass, error));
     SPILL_TRY(finish_undo(&pass, error));
     SPILL_TRY(spill_migrate_report_orphans(&pass, error));
     return check_none_adopted(array, error);

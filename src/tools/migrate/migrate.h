@@ -9,6 +9,7 @@
  *   migrate.c         one pass over the arrays, in place
  *   migrate_pass.c    the owners of a pass, on several threads
  *   migrate_place.c   where an interrupted pass continues
+ *   undoing.c         the mark of an undo, and the end of the definition
  *   migrate_checks.c  what is checked before a migration begins
  *   planned.c         the planned definition, into which elements are copied later
  *   staged.c          a migration in two stages; catch_up.c copies what was appended meanwhile
@@ -131,9 +132,11 @@ spill_code_t spill_migrate_check_undo(spill_array_t *array, const spill_migrate_
                                       spill_migrate_result_t *result, spill_error_t *error);
 
 /*
- * Check the same, then unmanage every array of the definition. Clients of the library and sweeps
- * must be stopped; other programs may push. After a crash, the same call continues. SPILL_REFUSED:
- * at the end some arrays were adopted again.
+ * Check the same, then unmanage every array of the definition. Clients of the library must be
+ * stopped; other programs may push. From its first change on, no client adopts an array
+ * (undoing.h), until the definition is deleted or spill_undoing_cancel is called. The call waits
+ * for clients that adopt arrays. After a crash, the same call continues. SPILL_REFUSED: at the end
+ * some arrays are managed again.
  *
  * With options->owner, unmanage only the array of that owner. No client may edit or remove its
  * elements meanwhile; clients may do anything to the other owners.
@@ -153,13 +156,33 @@ spill_code_t spill_migrate_undo(spill_array_t *array, const spill_migrate_option
  * Before anything is saved, check that the definition clashes with no other one. SPILL_REFUSED: the
  * message names the other definition. *remark (NULL: none; free it with bson_free) says that
  * documents have a field of the definition's already, so that they would be skipped, or that the
- * page collection has documents. SPILL_OK at once if the definition is saved already. `uri` is the
- * server's; NULL on an embedded store, where only definitions are compared. Cost: one command per
- * saved definition, and three small reads.
+ * page collection has documents, or that arrays are managed without a definition. SPILL_OK at once
+ * if the definition is saved already. `uri` is the server's; NULL on an embedded store, where only
+ * definitions are compared. Cost: one command per saved definition, and four small reads.
  */
 spill_code_t spill_migrate_check_names(spill_store_t *store, const char *uri,
                                        const spill_definition_t *definition, char **remark,
                                        spill_error_t *error);
+
+/* spill_migrate_find_other_types counts up to this number. */
+#define SPILL_MIGRATE_OTHER_TYPES_MAX 1000
+
+/*
+ * Count the documents of the definition's collection at `uri` that have another value than an array
+ * in the array's field, such as null. A migration leaves them unchanged. *first: the _id of one, as
+ * JSON; NULL if there is none; free it with bson_free. Cost: one read, which looks at the whole
+ * collection if there are few.
+ */
+spill_code_t spill_migrate_find_other_types(const char *uri, const spill_definition_t *definition,
+                                            int64_t *count, char **first, spill_error_t *error);
+
+/*
+ * Report whether arrays are managed and there is no definition: an undo by an earlier version, or a
+ * drop, ran beside another program. False on an embedded store, which has no such arrays. Cost: two
+ * small reads.
+ */
+spill_code_t spill_migrate_has_undefined(spill_store_t *store, const spill_definition_t *definition,
+                                         bool *any, spill_error_t *error);
 
 /*
  * After an undo that left no owner: drop the page collection, if it is empty and no other

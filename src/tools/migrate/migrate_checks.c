@@ -1,9 +1,11 @@
 /* Check names before a migration and after its undo, and the entries of a plan. */
 #include "core/array.h"
+#include "definition/stored_names.h"
 #include "store/raw_admin.h"
 #include "store/raw_reader.h"
 #include "tools/import/import_chunk.h"
 #include "tools/migrate/migrate.h"
+#include "tools/migrate/undoing.h"
 #include "util/error.h"
 
 #include <string.h>
@@ -30,7 +32,7 @@ static spill_code_t check_field(spill_raw_admin_t *admin, const spill_definition
     SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
     SPILL_SCOPED(spill_raw_admin_batch_release) spill_raw_admin_batch_t batch = {0};
     append_exists(&filter, definition->array, true);
-    append_exists(&filter, "spill", false);
+    append_exists(&filter, SPILL_STORED_ROOT, false);
     append_exists(&filter, field, true);
     spill_raw_admin_read_t what = {
         .collection = definition->collection, .filter = &filter, .ids_only = true, .limit = 1};
@@ -78,6 +80,45 @@ static spill_code_t check_documents(const char *uri, const spill_definition_t *d
     return SPILL_OK;
 }
 
+/* End the walk over a definition's owners at the first one. */
+static spill_code_t stop_at_owner(void *context, const spill_value_t *owner, spill_error_t *error)
+{
+    (void)owner;
+    *(bool *)context = true;
+    return spill_fail(error, SPILL_CANCELLED, "an owner is there");
+}
+
+spill_code_t spill_migrate_has_undefined(spill_store_t *store, const spill_definition_t *definition,
+                                         bool *any, spill_error_t *error)
+{
+    spill_array_t array = {.store = store, .definition = *definition};
+    spill_definition_t stored;
+    *any = false;
+    if (!store->ops->others_write)
+        return SPILL_OK;
+    spill_code_t code = spill_store_definition(store, definition->name, &stored, error);
+    if (code != SPILL_NOT_FOUND)
+        return code;
+    code = spill_each_owner(&array, stop_at_owner, any, true, error);
+    return *any && code == SPILL_CANCELLED ? SPILL_OK : code;
+}
+
+/* Their pages are no reason to choose another collection. */
+static spill_code_t check_none_managed(spill_store_t *store, const spill_definition_t *definition,
+                                       char **remark, spill_error_t *error)
+{
+    bool any;
+    SPILL_TRY(spill_migrate_has_undefined(store, definition, &any, error));
+    if (any)
+        *remark = bson_strdup_printf(
+            "'%s': documents of '%s' have arrays that are managed, but the definition is missing: "
+            "an undo or a drop has not ended. Keep the plan as it is. Run this command with "
+            "--execute, which saves the definition again; to end the undo, run it then with --undo "
+            "--execute",
+            definition->name, definition->collection);
+    return SPILL_OK;
+}
+
 spill_code_t spill_migrate_check_names(spill_store_t *store, const char *uri,
                                        const spill_definition_t *definition, char **remark,
                                        spill_error_t *error)
@@ -88,7 +129,38 @@ spill_code_t spill_migrate_check_names(spill_store_t *store, const char *uri,
     if (code != SPILL_NOT_FOUND)
         return code;
     SPILL_TRY(spill_store_check_others(store, definition, error));
-    return uri ? check_documents(uri, definition, remark, error) : SPILL_OK;
+    SPILL_TRY(check_none_managed(store, definition, remark, error));
+    return uri && !*remark ? check_documents(uri, definition, remark, error) : SPILL_OK;
+}
+
+/* ---- documents without an array -----------------------------------------------------------------
+ */
+
+spill_code_t spill_migrate_find_other_types(const char *uri, const spill_definition_t *definition,
+                                            int64_t *count, char **first, spill_error_t *error)
+{
+    SPILL_SCOPED(close_admin) spill_raw_admin_t *admin = NULL;
+    SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
+    SPILL_SCOPED(spill_raw_admin_batch_release) spill_raw_admin_batch_t batch = {0};
+    bson_t condition, type;
+    *count = 0;
+    *first = NULL;
+    BSON_APPEND_DOCUMENT_BEGIN(&filter, definition->array, &condition);
+    BSON_APPEND_BOOL(&condition, "$exists", true);
+    BSON_APPEND_DOCUMENT_BEGIN(&condition, "$not", &type);
+    BSON_APPEND_UTF8(&type, "$type", "array");
+    bson_append_document_end(&condition, &type);
+    bson_append_document_end(&filter, &condition);
+    spill_raw_admin_read_t what = {.collection = definition->collection,
+                                   .filter = &filter,
+                                   .ids_only = true,
+                                   .limit = SPILL_MIGRATE_OTHER_TYPES_MAX};
+    SPILL_TRY(spill_raw_admin_open(uri, &admin, error));
+    SPILL_TRY(admin->ops->read(admin, &what, &batch, error));
+    *count = (int64_t)batch.count;
+    if (batch.count > 0)
+        *first = bson_as_relaxed_extended_json(batch.documents[0], NULL);
+    return SPILL_OK;
 }
 
 /* ---- names that an undo leaves --------------------------------------------------------------- */
@@ -135,7 +207,7 @@ spill_code_t spill_migrate_remove_names(spill_store_t *store, const char *uri, c
         return code == SPILL_NOT_FOUND ? SPILL_OK : code;
     SPILL_TRY(drop_empty_pages(store, uri, &stored, error));
     SPILL_TRY(spill_import_checkpoints_drop(store, name, error));
-    return store->ops->catalog_delete(store, SPILL_CATALOG_DEFINITION, name, error);
+    return spill_undoing_end(store, name, error);
 }
 
 /* ---- does the entry match something? --------------------------------------------------------- */
@@ -187,23 +259,15 @@ spill_code_t spill_migrate_count_managed(spill_store_t *store, const char *name,
     return code;
 }
 
-/* End the walk over a definition's owners at the first one. */
-static spill_code_t stop_at_owner(void *context, const spill_value_t *owner, spill_error_t *error)
-{
-    (void)owner;
-    *(bool *)context = true;
-    return spill_fail(error, SPILL_CANCELLED, "an owner is there");
-}
-
 /* *known is false if the store knows no arrays before the definition is saved. */
-static spill_code_t has_managed(spill_store_t *store, const char *name, bool *any, bool *known,
-                                spill_error_t *error)
+static spill_code_t has_managed(spill_store_t *store, const spill_definition_t *definition,
+                                bool *any, bool *known, spill_error_t *error)
 {
     spill_array_t *array;
-    spill_code_t code = spill_array_open(store, name, &array, error);
+    spill_code_t code = spill_array_open(store, definition->name, &array, error);
     *known = code == SPILL_OK || store->ops->others_write;
     if (code == SPILL_NOT_FOUND)
-        return SPILL_OK;
+        return spill_migrate_has_undefined(store, definition, any, error);
     if (code == SPILL_OK)
         code = spill_each_owner(array, stop_at_owner, any, true, error);
     spill_array_close(array);
@@ -237,7 +301,7 @@ spill_code_t spill_migrate_check_source(spill_store_t *store, const char *uri,
     bool any = planned->may_be_empty, known = true;
     spill_code_t code = spill_migrate_check_source_collection(uri, planned, error);
     if (code == SPILL_OK && !any)
-        code = has_managed(store, source->name, &any, &known, error);
+        code = has_managed(store, source, &any, &known, error);
     if (code == SPILL_OK && known && !any)
         code = spill_migrate_has_unmanaged(store, source, &any, error);
     if (code != SPILL_OK || any || !known)

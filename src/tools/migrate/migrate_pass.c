@@ -2,6 +2,7 @@
 #include "tools/migrate/migrate_pass.h"
 
 #include "core/array.h"
+#include "layout/adoption.h"
 #include "tools/parallel.h"
 #include "util/error.h"
 
@@ -285,7 +286,9 @@ spill_code_t spill_migrate_report(spill_migrate_pass_t *pass, spill_code_t code,
 {
     const spill_migrate_options_t *options = pass->options;
     spill_migrate_result_t *result = pass->result;
-    bool skipped = spill_migrate_is_owner_failure(code), continues = code == SPILL_OK || skipped;
+    bool ended = code == SPILL_REFUSED && spill_adoption_is_refused(pass->array);
+    bool skipped = spill_migrate_is_owner_failure(code) && !ended;
+    bool continues = code == SPILL_OK || skipped;
     if (skipped && pass->place)
         spill_migrate_place_stop(pass->place);
     migrated->failed = skipped ? failure : NULL;

@@ -2,6 +2,7 @@
 #include "tools/migrate/staged.h"
 
 #include "core/array.h"
+#include "core/building.h"
 #include "definition/schema.h"
 #include "store/raw_reader.h"
 #include "tools/definition_jobs.h"

@@ -1,5 +1,6 @@
 #include "tools/scan/paths.h"
 
+#include "definition/stored_names.h"
 #include "util/buffer.h"
 
 #include <stdio.h>
@@ -217,7 +218,7 @@ static bool has_field(const uint8_t *data, const char *wanted)
 static bool is_page(const uint8_t *data, const uint8_t *spill)
 {
     const uint8_t *id = document_in(data, "_id", 3);
-    return id && has_field(spill, "epoch") && has_field(id, "owner") &&
+    return id && has_field(spill, SPILL_STORED_INCARNATION) && has_field(id, "owner") &&
            (has_field(id, "page") || has_field(id, "part"));
 }
 
@@ -233,7 +234,7 @@ static const spill_path_t *field_of(const spill_path_t *path, const spill_path_t
 static bool is_bookkeeping(const uint8_t *spill, const spill_path_t *field)
 {
     const uint8_t *own = field ? document_in(spill, field->name, field->name_size) : NULL;
-    return own && has_field(own, "epoch");
+    return own && has_field(own, SPILL_STORED_INCARNATION);
 }
 
 /*
@@ -244,11 +245,14 @@ static bool is_bookkeeping(const uint8_t *spill, const spill_path_t *field)
 static bool is_bounded(const spill_paths_t *paths, const spill_path_t *path, const ended_t *here)
 {
     const spill_path_t *top = field_of(path, paths->root);
-    const uint8_t *spill = top ? document_in(here->data, "spill", 5) : NULL;
+    const uint8_t *spill =
+        top ? document_in(here->data, SPILL_STORED_ROOT, strlen(SPILL_STORED_ROOT)) : NULL;
     if (!spill)
         return false;
-    if (top->name_size == 5 && memcmp(top->name, "spill", 5) == 0)
-        return is_bookkeeping(spill, field_of(path, top)) || has_field(spill, "epoch");
+    if (top->name_size == strlen(SPILL_STORED_ROOT) &&
+        memcmp(top->name, SPILL_STORED_ROOT, top->name_size) == 0)
+        return is_bookkeeping(spill, field_of(path, top)) ||
+               has_field(spill, SPILL_STORED_INCARNATION);
     return is_bookkeeping(spill, top) || is_page(here->data, spill);
 }
 

@@ -87,7 +87,7 @@ static void count_missing(comparison_t *comparison, const spill_element_t *eleme
 
 /*
  * Report whether a capped source has dropped the element since it was copied. A top-N source drops
- * elements of any number, which then look as if they had been removed.
+ * any of its elements. Such an element looks like one that was removed.
  */
 static bool was_dropped(const comparison_t *comparison, int64_t seq)
 {
