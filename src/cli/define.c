@@ -399,7 +399,8 @@ const spill_command_t spill_command_define = {
         "  spillway define feeds.db viewed --layout capped --threshold 50 \\\n"
         "    --order newest-first --collection users --array recentlyViewed \\\n"
         "    --count-field ''\n"
-        "  spillway define mongodb://localhost/shop posts.likes --like posts.comments --array "
+        "  spillway define mongodb://localhost/shop fans.likes --like posts.comments --collection "
+        "fans --array "
         "likes\n"
         "  spillway define feeds.db --json",
     .common = SPILL_COMMON_FOLDS | SPILL_COMMON_JSON | SPILL_COMMON_QUIET |
