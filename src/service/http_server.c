@@ -167,7 +167,7 @@ spill_code_t spill_http_start(const char *address, spill_http_answer_fn answer, 
     spill_http_server_t *made = bson_malloc0(sizeof *made);
     *made = (spill_http_server_t){.answer = answer, .context = context};
     made->daemon =
-        mhd.start_daemon(MHD_USE_INTERNAL_POLLING_THREAD, ntohs(place.sin_port), NULL, NULL,
+        mhd.start_daemon(MHD_USE_AUTO_INTERNAL_THREAD, ntohs(place.sin_port), NULL, NULL,
                          serve_request, made, MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&place,
                          MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
                          MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_SECONDS, MHD_OPTION_END);
