@@ -24,6 +24,9 @@ done
 expect 2
 expect 2 reed db events
 has err "did you mean 'read'?"
+expect 2 help nope
+is err "spillway: there is no command 'nope'
+Try 'spillway --help'."
 expect 2 frobnicate
 has err "there is no command 'frobnicate'"
 expect 2 help frobnicate
