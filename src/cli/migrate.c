@@ -168,6 +168,21 @@ static spill_code_t has_checkpoint(const spill_cli_migrate_t *run, bool *any, sp
     return SPILL_OK;
 }
 
+/* The definition is missing. An array that is managed all the same needs it again. */
+static spill_code_t check_none_managed(const spill_cli_migrate_t *run, spill_error_t *error)
+{
+    bool any;
+    const spill_definition_t *definition = run->planned ? &run->planned->original : run->definition;
+    SPILL_TRY(spill_migrate_has_undefined(run->store, definition, &any, error));
+    if (!any)
+        return SPILL_OK;
+    return spill_fail(error, SPILL_REFUSED,
+                      "'%s': documents of '%s' have arrays that are managed, but the definition is "
+                      "missing. Run migrate with the same plan and --execute, which saves the "
+                      "definition again; then undo once more",
+                      definition->name, definition->collection);
+}
+
 /* On a server, without definitions and without a checkpoint there is nothing left to undo. */
 static spill_code_t is_undone(const spill_cli_migrate_t *run, bool *undone, spill_error_t *error)
 {
@@ -182,7 +197,7 @@ static spill_code_t is_undone(const spill_cli_migrate_t *run, bool *undone, spil
         SPILL_TRY(has_checkpoint(run, &begun, error));
     }
     *undone = !saved && !original_saved && !begun;
-    return SPILL_OK;
+    return *undone ? check_none_managed(run, error) : SPILL_OK;
 }
 
 static bool is_chosen(const migrate_options_t *given, const spill_planned_t *planned)

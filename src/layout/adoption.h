@@ -75,7 +75,10 @@ spill_code_t spill_adopters_each(spill_store_t *store, const char *name, spill_a
 /* Is this catalog entry an adopter's? Then *name is the definition's name. */
 bool spill_adopter_split(const char *entry, char name[SPILL_NAME_SIZE]);
 
-/* Delete the entries of killed adopters, whose time has passed. *left: the others. */
+/*
+ * Delete the entries of killed adopters: their time has passed. *left is the number of other
+ * entries; `text` (may be NULL) becomes a sentence about one of these.
+ */
 spill_code_t spill_adopters_purge(spill_store_t *store, const char *name, int64_t *left, char *text,
                                   size_t size, spill_error_t *error);
 

@@ -229,6 +229,14 @@ static void undo_until_done(world_t *world)
     fail_msg("no end: %s", error.message);
 }
 
+/* `spillway migrate --execute`: it cancels the undo, or finds no definition. */
+static void migrate_again(world_t *world)
+{
+    spill_error_t error;
+    assert_int_equal(spill_undoing_cancel(world->sweeper, "feed", NULL, &error), SPILL_OK);
+    sweep(world);
+}
+
 /* ---- checks ---------------------------------------------------------------------------------- */
 
 static bool count_element(void *context, const spill_value_t *owner, const spill_element_t *element)
@@ -362,6 +370,12 @@ static void adoption_between_calls_of_an_undo(void **state)
     between_all_calls(false, false, undo, adopt_one, true);
 }
 
+static void migration_between_calls_of_an_undo(void **state)
+{
+    (void)state;
+    between_all_calls(false, false, undo, migrate_again, true);
+}
+
 /* ---- late ADOPTs ----------------------------------------------------------------------------- */
 
 /* The k-th call is lost if it is an ADOPT, and arrives after the undo. */
@@ -420,7 +434,8 @@ static void undo_waits_for_a_killed_sweep(void **state)
     assert_true(longest_us < 3 * SPILL_ADOPTER_US + 1000000);
 }
 
-/* The undo dies at its k-th call. Then a sweep adopts nothing; a migration goes on, or the undo. */
+/* The undo dies at its k-th call. Then a sweep adopts nothing; a migration cancels the undo, or the
+ * undo ends. */
 static void killed_undo_ends_or_is_cancelled(void **state)
 {
     (void)state;
@@ -500,6 +515,7 @@ int main(void)
         cmocka_unit_test(undo_between_calls_of_an_adoption),
         cmocka_unit_test(sweep_between_calls_of_an_undo),
         cmocka_unit_test(adoption_between_calls_of_an_undo),
+        cmocka_unit_test(migration_between_calls_of_an_undo),
         cmocka_unit_test(late_adoption_is_refused),
         cmocka_unit_test(undo_waits_for_a_killed_sweep),
         cmocka_unit_test(killed_undo_ends_or_is_cancelled),

@@ -110,7 +110,13 @@ static spill_code_t call(spill_client_connection_t *connection, const bson_t *bo
     client->dies_at -= client->dies_at > 1;
     if (dies && !client->loses_reply)
         return fail_call(error);
-    if (!send_message(client, body, sequences, count) || !receive(client, reply))
+    bson_t sent = BSON_INITIALIZER;
+    if (client->omits_collation)
+        bson_copy_to_excluding_noinit(body, &sent, "collation", NULL);
+    bool done = send_message(client, client->omits_collation ? &sent : body, sequences, count) &&
+                receive(client, reply);
+    bson_destroy(&sent);
+    if (!done)
         return fail_call(error);
     if (!dies)
         return SPILL_OK;

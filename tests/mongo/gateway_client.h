@@ -26,7 +26,8 @@ struct gateway_client {
      */
     int64_t dies_at;
     bool loses_reply;
-    bool broken; /* the translation asked to close the connection; there is no reply */
+    bool omits_collation; /* the server may have none: commands are sent without their collation */
+    bool broken;          /* the translation asked to close the connection; there is no reply */
 };
 
 /* A URI without a password. The definitions of its database are read. */

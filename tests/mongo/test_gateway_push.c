@@ -224,7 +224,7 @@ static void a_numbered_push_that_is_killed_is_made_once(void **state)
     close_fixture(fixture);
 }
 
-/* ---- undo ------------------------------------------------------------------------------------ */
+/* ---- collations ------------------------------------------------------------------------------ */
 
 /* How many documents of the collection match? */
 static void expect_count(const fixture_t *fixture, const char *query, const char *count)
@@ -235,6 +235,44 @@ static void expect_count(const fixture_t *fixture, const char *query, const char
     bson_destroy(reply);
     bson_free(command);
 }
+
+static void insert_many(const fixture_t *fixture, int from, int to)
+{
+    bson_string_t *command = bson_string_new("{\"insert\": \"c\", \"documents\": [");
+    for (int i = from; i < to; i++)
+        bson_string_append_printf(command, "%s{\"_id\": \"%d\", \"m\": 1, \"f\": [1]}",
+                                  i > from ? ", " : "", i);
+    bson_string_append(command, "]}");
+    bson_t *reply = gateway_direct_json(fixture->client, command->str);
+    gateway_expect(reply, "ok", "1.0");
+    bson_destroy(reply);
+    bson_string_free(command, true);
+}
+
+static bson_t *push_to_many(const fixture_t *fixture)
+{
+    return gateway_run_json(fixture->client,
+                            "{\"update\": \"c\", \"updates\": [{\"q\": {\"m\": 1}, \"u\": "
+                            "{\"$push\": {\"f\": 2}}, \"multi\": true, \"collation\": "
+                            "{\"locale\": \"simple\"}}]}");
+}
+
+/* Two updates of 1000 documents could both change an _id that is equal to another one. */
+static void many_documents_with_a_collation_are_refused(void **state)
+{
+    (void)state;
+    fixture_t *fixture = open_fixture();
+    fixture->client->omits_collation = true;
+    insert_many(fixture, 0, 1001);
+    bson_t *reply = push_to_many(fixture);
+    gateway_expect(reply, "n", "0");
+    gateway_expect(reply, "writeErrors.0.code", "115");
+    bson_destroy(reply);
+    expect_count(fixture, "{\"m\": 1, \"f\": {\"$size\": 1}}", "1001");
+    close_fixture(fixture);
+}
+
+/* ---- undo ------------------------------------------------------------------------------------ */
 
 static void push_to_second(const fixture_t *fixture, int count)
 {
@@ -284,6 +322,7 @@ int main(void)
         cmocka_unit_test(a_push_with_a_wrong_length_is_made_once),
         cmocka_unit_test(a_numbered_push_is_one_update_with_its_entry),
         cmocka_unit_test(a_numbered_push_that_is_killed_is_made_once),
+        cmocka_unit_test(many_documents_with_a_collation_are_refused),
         cmocka_unit_test(an_undo_leaves_arrays_unmanaged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -198,6 +198,22 @@ static bool change_managed(spill_change_t *change, const owners_t *owners)
     return done;
 }
 
+/*
+ * Under a collation several _ids may be equal. One update of all documents changes each once. Each
+ * of several updates would also change documents of the others: elements would be pushed twice.
+ */
+static bool check_collation(const spill_change_t *change, const owners_t *owners)
+{
+    bson_iter_t collation;
+    spill_translation_t *translation = change->translation;
+    bool one = owners->managed_count == 0 && owners->unmanaged_count <= OWNERS_AT_A_TIME;
+    if (one || !bson_iter_init_find(&collation, &change->statement->whole, "collation"))
+        return true;
+    return spill_translation_refuse(translation, translation->array, "multi: true with a collation",
+                                    "more than 1000 documents match, or one with a managed array: "
+                                    "update them by _id, without a collation");
+}
+
 bool spill_change_many(spill_change_t *change)
 {
     SPILL_SCOPED(release_owners) owners_t owners = {0};
@@ -212,7 +228,7 @@ bool spill_change_many(spill_change_t *change)
         return false;
     if (any)
         return spill_change_refuse(translation, statement);
-    if (!find_owners(change, &owners))
+    if (!find_owners(change, &owners) || !check_collation(change, &owners))
         return false;
     bool appends = spill_change_is_appended(change);
     if (owners.any_pages && !appends)

@@ -173,6 +173,14 @@ spill_code_t spill_migrate_check_names(spill_store_t *store, const char *uri,
                                        spill_error_t *error);
 
 /*
+ * Report whether arrays are managed and there is no definition: an undo by an earlier version, or a
+ * drop, ran beside another program. False on an embedded store, which has no such arrays. Cost: two
+ * small reads.
+ */
+spill_code_t spill_migrate_has_undefined(spill_store_t *store, const spill_definition_t *definition,
+                                         bool *any, spill_error_t *error);
+
+/*
  * After an undo that left no owner: drop the page collection, if it is empty and no other
  * definition uses it, and delete the definition. SPILL_OK if there is no such definition, so an
  * interrupted call can be repeated. Cost: a few commands.

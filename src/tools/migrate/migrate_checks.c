@@ -87,19 +87,27 @@ static spill_code_t stop_at_owner(void *context, const spill_value_t *owner, spi
     return spill_fail(error, SPILL_CANCELLED, "an owner is there");
 }
 
-/*
- * Arrays are managed, and there is no definition: an undo or a drop beside another program did not
- * end. Their pages are then no reason to choose another collection. Only a server knows arrays
- * without a definition.
- */
+spill_code_t spill_migrate_has_undefined(spill_store_t *store, const spill_definition_t *definition,
+                                         bool *any, spill_error_t *error)
+{
+    spill_array_t array = {.store = store, .definition = *definition};
+    spill_definition_t stored;
+    *any = false;
+    if (!store->ops->others_write)
+        return SPILL_OK;
+    spill_code_t code = spill_store_definition(store, definition->name, &stored, error);
+    if (code != SPILL_NOT_FOUND)
+        return code;
+    code = spill_each_owner(&array, stop_at_owner, any, true, error);
+    return *any && code == SPILL_CANCELLED ? SPILL_OK : code;
+}
+
+/* Their pages are no reason to choose another collection. */
 static spill_code_t check_none_managed(spill_store_t *store, const spill_definition_t *definition,
                                        char **remark, spill_error_t *error)
 {
-    spill_array_t array = {.store = store, .definition = *definition};
-    bool any = false;
-    if (!store->ops->others_write)
-        return SPILL_OK;
-    spill_code_t code = spill_each_owner(&array, stop_at_owner, &any, true, error);
+    bool any;
+    SPILL_TRY(spill_migrate_has_undefined(store, definition, &any, error));
     if (any)
         *remark = bson_strdup_printf(
             "'%s': documents of '%s' have arrays that are managed, but the definition is missing: "
@@ -107,7 +115,7 @@ static spill_code_t check_none_managed(spill_store_t *store, const spill_definit
             "--execute, which saves the definition again; to end the undo, run it then with --undo "
             "--execute",
             definition->name, definition->collection);
-    return any && code == SPILL_CANCELLED ? SPILL_OK : code;
+    return SPILL_OK;
 }
 
 spill_code_t spill_migrate_check_names(spill_store_t *store, const char *uri,
@@ -221,14 +229,14 @@ spill_code_t spill_migrate_count_managed(spill_store_t *store, const char *name,
 }
 
 /* *known is false if the store knows no arrays before the definition is saved. */
-static spill_code_t has_managed(spill_store_t *store, const char *name, bool *any, bool *known,
-                                spill_error_t *error)
+static spill_code_t has_managed(spill_store_t *store, const spill_definition_t *definition,
+                                bool *any, bool *known, spill_error_t *error)
 {
     spill_array_t *array;
-    spill_code_t code = spill_array_open(store, name, &array, error);
+    spill_code_t code = spill_array_open(store, definition->name, &array, error);
     *known = code == SPILL_OK || store->ops->others_write;
     if (code == SPILL_NOT_FOUND)
-        return SPILL_OK;
+        return spill_migrate_has_undefined(store, definition, any, error);
     if (code == SPILL_OK)
         code = spill_each_owner(array, stop_at_owner, any, true, error);
     spill_array_close(array);
@@ -262,7 +270,7 @@ spill_code_t spill_migrate_check_source(spill_store_t *store, const char *uri,
     bool any = planned->may_be_empty, known = true;
     spill_code_t code = spill_migrate_check_source_collection(uri, planned, error);
     if (code == SPILL_OK && !any)
-        code = has_managed(store, source->name, &any, &known, error);
+        code = has_managed(store, source, &any, &known, error);
     if (code == SPILL_OK && known && !any)
         code = spill_migrate_has_unmanaged(store, source, &any, error);
     if (code != SPILL_OK || any || !known)

@@ -21,7 +21,7 @@ spill_code_t spill_undoing_check(spill_store_t *store, const char *name, spill_e
  */
 spill_code_t spill_undoing_begin(spill_array_t *array, spill_error_t *error);
 
-/* Remove the mark: the migration goes on. *was (NULL: not wanted): there was one. */
+/* Remove the mark: arrays may be adopted again. *was (may be NULL): the definition had the mark. */
 spill_code_t spill_undoing_cancel(spill_store_t *store, const char *name, bool *was,
                                   spill_error_t *error);
 
