@@ -413,8 +413,8 @@ static spill_code_t refuse_building(spill_store_t *store, const char *name, spil
 }
 
 /*
- * The arrays of the plan's file or, if there is no such file and --undo is given, those of the
- * definition with that name.
+ * The arrays of the plan's file or, if there is no such file and --undo is given, the
+ * arrays of the definition with that name.
  */
 static spill_code_t load_arrays(const spill_cli_migrate_t *run, spill_planned_t **arrays,
                                 size_t *count, spill_error_t *error)

@@ -395,7 +395,7 @@ static void log_owner(spill_cli_migrate_t *run, const spill_migrated_t *migrated
     bson_destroy(&line);
 }
 
-/* Of an undo, print so many owners that stay managed. The file of --log has all. */
+/* An undo prints at most this number of owners that stay managed. The file of --log has all. */
 enum { UNDO_PRINTED_MAX = 10 };
 
 static void report_owner(void *context, const spill_migrated_t *migrated)

@@ -126,8 +126,9 @@ spill_code_t spill_each_owner(spill_array_t *array, spill_each_fn call, void *co
                               bool pass_damaged, spill_error_t *error);
 
 /*
- * The same with `pass_damaged`, also for each owner whose array is unmanaged and not empty, if
- * spill_array_has_unmanaged. (owners.c)
+ * The same with `pass_damaged`, also for owners of unmanaged arrays that are not empty, if
+ * spill_array_has_unmanaged. Each owner is visited once, also if its array is adopted or unmanaged
+ * during the walk. (owners.c)
  */
 spill_code_t spill_each_array(spill_array_t *array, spill_each_fn call, void *context,
                               spill_error_t *error);
