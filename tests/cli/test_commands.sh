@@ -24,6 +24,9 @@ done
 expect 2
 expect 2 reed db events
 has err "did you mean 'read'?"
+expect 2 help nope
+is err "spillway: there is no command 'nope'
+Try 'spillway --help'."
 
 # A wrong option, or an argument too many, names the option that was probably meant.
 # hint TEXT ARGUMENT...
