@@ -104,21 +104,24 @@ static int64_t bytes_of(const spill_value_t *elements, size_t count)
 
 /*
  * The most elements that fit one part; a single element always does. If some do not fit, more do
- * not either. So try large steps first: most batches fit as a whole.
+ * not either. So the steps double until one does not fit, and are halved from then on: few checks,
+ * and a time that depends on the part alone, not on the elements behind it.
  */
 static spill_part_t next_part(const spill_owner_t *owner, const spill_value_t *elements,
                               size_t count)
 {
     spill_part_t part = {.elements = elements};
-    for (size_t step = count; step > 0 && part.count < count;) {
+    bool grows = true;
+    for (size_t step = 1; step > 0 && part.count < count;) {
         step = step < count - part.count ? step : count - part.count;
         int64_t bytes = part.bytes + bytes_of(elements + part.count, step);
-        if (spill_part_fits(owner, (int64_t)(part.count + step), bytes)) {
+        bool fits = spill_part_fits(owner, (int64_t)(part.count + step), bytes);
+        grows = grows && fits;
+        if (fits) {
             part.count += step;
             part.bytes = bytes;
-        } else {
-            step /= 2;
         }
+        step = grows ? step * 2 : fits ? step : step / 2;
     }
     return part;
 }

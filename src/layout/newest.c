@@ -284,11 +284,19 @@ static bool is_copy(const spill_state_t *head, const spill_state_t *page, int64_
            page->source_rev == head->rev && page->first == first;
 }
 
+/* The number after the last element that was read of the head. */
+static int64_t end_of_run(const spill_response_t *head)
+{
+    const spill_run_t *run = &head->run;
+    return run->count > 0 ? run->entries[run->count - 1].seq + 1 : head->state.first;
+}
+
 /*
  * The store refused the pages from index `from` on, or some of them. Add those that are copies of
  * the same head (their source_rev is equal) to the plan: two clients that move one array share
  * their work, and one cut takes all pages of both. A copy may be of another size than planned. The
- * plan then ends with it. *taken: the plan's elements as the pages have them.
+ * plan then ends with it; or before it, if it has elements that this client did not read, unless it
+ * is the first page. *taken: the plan's elements as the pages have them.
  */
 static spill_code_t adopt_copies(const spill_owner_t *owner, const spill_response_t *head,
                                  puts_t *puts, size_t from, plan_t *plan, spill_run_t *taken,
@@ -304,7 +312,9 @@ static spill_code_t adopt_copies(const spill_owner_t *owner, const spill_respons
     spill_run_add_from(&own, 0, taken);
     for (size_t i = from; i < puts->count; i++) {
         const spill_response_t *page = &puts->responses[i];
-        if (!is_copy(state, &page->state, state->first + plan->slots))
+        int64_t first = state->first + plan->slots;
+        int64_t end = first + spill_state_slots(&page->state);
+        if (!is_copy(state, &page->state, first) || (i > 0 && end > end_of_run(head)))
             return SPILL_OK;
         adopt(head, page, plan);
         spill_run_add_from(&page->run, 0, taken);
@@ -316,8 +326,7 @@ static spill_code_t adopt_copies(const spill_owner_t *owner, const spill_respons
 
 /*
  * Put the planned pages. *plan: those that exist now and may be cut, put by this client or another
- * one; *ready: there are any. `taken` has their elements if another client put some of them, else
- * it stays empty.
+ * one; *ready: there are any. `taken` has their elements if the store refused to put some of them.
  */
 static spill_code_t put_pages(const spill_owner_t *owner, const spill_response_t *head,
                               puts_t *puts, plan_t *plan, spill_run_t *taken, bool *ready,

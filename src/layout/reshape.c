@@ -300,11 +300,14 @@ static spill_code_t recount(const spill_owner_t *owner, const spill_state_t *hea
 
 /* ---- verification ---------------------------------------------------------------------------- */
 
-/* Does `run`, from index `at` on, begin with the page's elements? */
+/*
+ * Does `run`, from index `at` to `end`, begin with the page's elements? A page that another client
+ * put may have more elements than were read of the head. These are not compared.
+ */
 static bool same_elements(const spill_run_t *page, const spill_run_t *run, size_t at, size_t end)
 {
-    bool same = at + page->count <= end;
-    for (size_t i = 0; same && i < page->count; i++) {
+    bool same = at + page->count <= end || end == run->count;
+    for (size_t i = 0; same && i < page->count && at + i < end; i++) {
         spill_element_t moved = spill_run_element(run, at + i), there = spill_run_element(page, i);
         same = moved.seq == there.seq && spill_value_equal(&moved.value, &there.value);
     }

@@ -36,7 +36,6 @@ void spill_slice_free(spill_slice_t *slice)
     if (slice == NULL)
         return;
     slice_memory_t *memory = slice->memory;
-    if (memory->run.capacity > 0)
-        spill_run_release(&memory->run);
+    spill_run_release(&memory->run);
     bson_free(memory);
 }

@@ -30,17 +30,24 @@ typedef struct world {
     spill_array_t *other; /* another array in the same heads, which writes other fields */
     bson_t storage;
     spill_value_t owner;
+    int64_t head_max; /* elements that a head has at most after a spill */
 } world_t;
+
+static void open_sized(world_t *world, bool memory, const char *preset, int64_t threshold,
+                       int64_t page)
+{
+    *world = (world_t){.disk = memory ? NULL : disk_new(), .head_max = threshold + page - 1};
+    world->store =
+        memory ? model_store_open() : embedded_on_disk(world->disk, SPILL_DURABILITY_LOG);
+    world->feed = definition_open_array(world->store, preset, "feed", threshold, page);
+    world->other = definition_open_array(world->store, "feed-recent", "other", threshold, page);
+    bson_init(&world->storage);
+    world->owner = spill_value_from_utf8(&world->storage, "ada");
+}
 
 static void open_world(world_t *world, bool memory, const char *preset)
 {
-    *world = (world_t){.disk = memory ? NULL : disk_new()};
-    world->store =
-        memory ? model_store_open() : embedded_on_disk(world->disk, SPILL_DURABILITY_LOG);
-    world->feed = definition_open_array(world->store, preset, "feed", THRESHOLD, PAGE);
-    world->other = definition_open_array(world->store, "feed-recent", "other", THRESHOLD, PAGE);
-    bson_init(&world->storage);
-    world->owner = spill_value_from_utf8(&world->storage, "ada");
+    open_sized(world, memory, preset, THRESHOLD, PAGE);
 }
 
 static void close_world(world_t *world)
@@ -98,7 +105,7 @@ static void check(const world_t *world, int64_t count)
                      SPILL_OK);
     assert_int_equal(next, count);
     assert_int_equal(spill_array_count(world->feed, &world->owner, &counted, NULL), SPILL_OK);
-    assert_true(counted.head < THRESHOLD + PAGE);
+    assert_true(counted.head <= world->head_max);
     assert_int_equal(spill_array_verify(world->feed, NULL, NULL, NULL, &summary, NULL), SPILL_OK);
     assert_int_equal(summary.findings, 0);
 }
@@ -223,13 +230,22 @@ static void every_call_of_an_adoption_fails_once(void **state)
 typedef struct mover {
     int cuts;          /* that it sent */
     bool dies;         /* at its first one */
+    bool dies_early;   /* before it has put a page */
+    world_t *other;    /* NULL; or: before its first page, the array grows, and another one moves */
     atomic_bool *stop; /* or NULL: is set by its first one */
 } mover_t;
+
+static void grow_and_move(world_t *world);
 
 static void count_cut(void *context, int64_t index, const spill_request_t *request)
 {
     mover_t *mover = context;
     (void)index;
+    if (mover->other && request && request->kind == SPILL_REQUEST_PUT_PAGE) {
+        world_t *world = mover->other;
+        mover->other = NULL;
+        grow_and_move(world);
+    }
     if (!request || request->kind != SPILL_REQUEST_CUT)
         return;
     mover->cuts++;
@@ -241,7 +257,9 @@ static fault_t die_at_cut(void *context, int64_t index, const spill_request_t *r
 {
     const mover_t *mover = context;
     (void)index;
-    return mover->dies && request && request->kind == SPILL_REQUEST_CUT ? FAULT_FAIL : FAULT_NONE;
+    bool cuts = request && request->kind == SPILL_REQUEST_CUT;
+    bool puts = request && request->kind == SPILL_REQUEST_PUT_PAGE;
+    return (mover->dies && cuts) || (mover->dies_early && puts) ? FAULT_FAIL : FAULT_NONE;
 }
 
 static spill_code_t move_elements(const world_t *world, int64_t bytes, mover_t *mover,
@@ -267,14 +285,14 @@ static spill_code_t move_elements(const world_t *world, int64_t bytes, mover_t *
 }
 
 /* A managed array with all its elements in the head. */
-static void open_unspilled(world_t *world)
+static void open_unspilled(world_t *world, int64_t threshold, int64_t page)
 {
     spill_error_t error;
-    mover_t dying = {.dies = true};
+    mover_t dying = {.dies = true, .dies_early = true};
     const fault_hooks_t hooks = {.context = &dying, .decide = die_at_cut};
     spill_store_t *store;
     spill_array_t *array;
-    open_world(world, true, "feed-recent");
+    open_sized(world, true, "feed-recent", threshold, page);
     write_field(world, ELEMENTS);
     fault_wrap(world->store, &hooks, &store);
     assert_int_equal(spill_array_open(store, "feed", &array, &error), SPILL_OK);
@@ -294,10 +312,44 @@ static void one_cut_takes_all_copies_of_another_client(void **state)
     world_t world;
     mover_t mover = {0};
     (void)state;
-    open_unspilled(&world);
+    open_unspilled(&world, THRESHOLD, PAGE);
     assert_int_equal(move_elements(&world, SMALL, &mover, &error), SPILL_OK);
     assert_int_equal(mover.cuts, 1);
     check(&world, ELEMENTS);
+    close_world(&world);
+}
+
+/* Another program pushes GROWTH elements; a client copies the longer array, and dies. */
+enum { GROWTH = 6 };
+
+static void grow_and_move(world_t *world)
+{
+    spill_error_t error;
+    spill_owner_t owner;
+    mover_t dying = {.dies = true};
+    assert_int_equal(spill_owner_init(&owner, world->feed, &world->owner, &error), SPILL_OK);
+    spill_request_t head = spill_owner_request(&owner, SPILL_REQUEST_READ, SPILL_HEAD);
+    model_document_t *document = model_document(world->store, &head, false);
+    assert_non_null(document);
+    for (int64_t i = ELEMENTS; i < ELEMENTS + GROWTH; i++) {
+        spill_value_t value = {(const uint8_t *)&i, sizeof i, BSON_TYPE_INT64};
+        model_document_insert(document, document->count, &value);
+    }
+    spill_owner_release(&owner);
+    assert_int_equal(move_elements(world, 1000, &dying, &error), SPILL_IO);
+}
+
+/* The other client's last page has elements that this one did not read. */
+static void longer_copy_of_another_client(void **state)
+{
+    spill_error_t error;
+    world_t world;
+    mover_t mover = {.other = &world};
+    (void)state;
+    open_unspilled(&world, 1, 10);
+    assert_int_equal(move_elements(&world, 1000, &mover, &error), SPILL_OK);
+    assert_null(mover.other);
+    check(&world, ELEMENTS + GROWTH);
     close_world(&world);
 }
 
@@ -310,7 +362,7 @@ static void stop_between_two_steps(void **state)
     atomic_bool stop = false;
     mover_t stopped = {.stop = &stop}, mover = {0};
     (void)state;
-    open_unspilled(&world);
+    open_unspilled(&world, THRESHOLD, PAGE);
     assert_int_equal(move_elements(&world, LARGE, &stopped, &error), SPILL_CANCELLED);
     assert_int_equal(stopped.cuts, 1);
     assert_int_equal(move_elements(&world, LARGE, &mover, &error), SPILL_OK);
@@ -327,6 +379,7 @@ int main(void)
         cmocka_unit_test(duplicates_are_not_adopted),
         cmocka_unit_test(every_call_of_an_adoption_fails_once),
         cmocka_unit_test(one_cut_takes_all_copies_of_another_client),
+        cmocka_unit_test(longer_copy_of_another_client),
         cmocka_unit_test(stop_between_two_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

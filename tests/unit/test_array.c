@@ -389,6 +389,39 @@ static void definition_must_match_data(void **state)
     for_both(contradict);
 }
 
+/* An answer without elements may own memory. A sanitizer notices if it is not freed. */
+static void read_after_the_last(fixture_t *fixture)
+{
+    int64_t numbers[5] = {0, 1, 2, 3, 4};
+    spill_value_t elements[5];
+    spill_read_options_t options;
+    spill_slice_t *slice;
+    for (int i = 0; i < 5; i++)
+        elements[i] = int64_value(&numbers[i]);
+    assert_int_equal(spill_array_append(fixture->array, &fixture->owner, elements, 5, NULL, NULL,
+                                        &fixture->error),
+                     SPILL_OK);
+    assert_int_equal(spill_array_remove(fixture->array, &fixture->owner, 4, &fixture->error),
+                     SPILL_OK);
+    spill_read_options_init(&options);
+    options.order = SPILL_OLDEST_FIRST;
+    options.after = 3;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(
+            spill_array_read(fixture->array, &fixture->owner, &options, &slice, &fixture->error),
+            SPILL_OK);
+        assert_int_equal(slice->count, 0);
+        assert_false(slice->more);
+        spill_slice_free(slice);
+    }
+}
+
+static void reads_after_the_last_element_are_empty(void **state)
+{
+    (void)state;
+    for_both(read_after_the_last);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -399,6 +432,7 @@ int main(void)
         cmocka_unit_test(invalid_owners_are_refused),
         cmocka_unit_test(absent_owners_and_elements_are_not_found),
         cmocka_unit_test(invalid_reads_are_refused),
+        cmocka_unit_test(reads_after_the_last_element_are_empty),
         cmocka_unit_test(walk_can_be_cancelled),
         cmocka_unit_test(definition_must_match_data),
     };

@@ -301,8 +301,8 @@ spill_slice_t *spill_tail_cache_recall(spill_tail_cache_t *cache, const spill_re
     spill_tail_shard_t *shard = spill_tail_shard_of(cache, hash);
     spill_tail_entry_t **bucket = spill_tail_bucket_of(cache, shard, hash);
     fetch_entry(shard, bucket);
-    size_t bytes = atomic_load_explicit(&shard->answer_bytes, memory_order_relaxed);
-    size_t reserved = bytes;
+    size_t last = atomic_load_explicit(&shard->answer_bytes, memory_order_relaxed);
+    size_t reserved = last < ANSWER_BYTES_MAX ? last : ANSWER_BYTES_MAX, bytes = reserved;
     spill_slice_t *slice = recall_with(cache, shard, &owner, hash, recall, &bytes);
     if (!slice && bytes > reserved)
         slice = recall_with(cache, shard, &owner, hash, recall, &bytes);
