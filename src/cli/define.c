@@ -1,6 +1,8 @@
 /* define: save, change, show and list definitions. */
 #include "cli/define_options.h"
 #include "definition/schema.h"
+#include "store/raw_reader.h"
+#include "store/upstream.h"
 #include "util/error.h"
 
 #include <stdio.h>
@@ -197,24 +199,70 @@ static bool is_for_gateway(const spill_definition_t *definition)
     return strcmp(definition->page_collection, pages) == 0;
 }
 
-/* The gateway serves one definition of a collection. */
-static spill_code_t warn_of_shared(spill_store_t *store, const spill_definition_t *definition,
-                                   spill_error_t *error)
+/* The gateway serves one definition of a collection. *shared is the name of another one, or "". */
+static spill_code_t find_shared(spill_store_t *store, const spill_definition_t *definition,
+                                char shared[SPILL_NAME_SIZE], spill_error_t *error)
 {
     spill_definition_t *all = NULL;
     size_t count = 0;
+    shared[0] = '\0';
     spill_code_t code = spill_store_definitions(store, &all, &count, error);
     for (size_t i = 0; code == SPILL_OK && i < count; i++)
         if (strcmp(all[i].name, definition->name) != 0 &&
             strcmp(all[i].collection, definition->collection) == 0 &&
             (is_for_gateway(definition) || is_for_gateway(&all[i])))
-            fprintf(stderr,
-                    "spillway: warning: the definitions '%s' and '%s' share the collection '%s', "
-                    "so `spillway serve' refuses reads and writes of their arrays: it serves one "
-                    "definition of a collection\n",
-                    definition->name, all[i].name, definition->collection);
+            strcpy(shared, all[i].name);
     bson_free(all);
     return code;
+}
+
+/*
+ * A second definition of a served collection would end its service within seconds: refuse it before
+ * it is saved. If both are saved already, only warn, so that they can be changed.
+ */
+static spill_code_t check_shared(spill_store_t *store, const spill_definition_t *definition,
+                                 spill_error_t *error)
+{
+    char shared[SPILL_NAME_SIZE];
+    spill_definition_t there;
+    SPILL_TRY(find_shared(store, definition, shared, error));
+    if (shared[0] == '\0')
+        return SPILL_OK;
+    if (spill_store_definition(store, definition->name, &there, NULL) != SPILL_OK ||
+        strcmp(there.collection, definition->collection) != 0)
+        return spill_fail(
+            error, SPILL_REFUSED,
+            "the definition '%s' is of the collection '%s', too, and `spillway serve` "
+            "serves one definition of a collection: with both it would refuse reads "
+            "and writes of their arrays. Nothing was saved; `spillway drop STORE %s` "
+            "removes the other one",
+            shared, definition->collection, shared);
+    fprintf(stderr,
+            "spillway: warning: the definitions '%s' and '%s' share the collection '%s', so "
+            "`spillway serve` refuses reads and writes of their arrays: it serves one definition "
+            "of a collection\n",
+            definition->name, shared, definition->collection);
+    return SPILL_OK;
+}
+
+static void close_upstream(spill_upstream_t **upstream)
+{
+    spill_upstream_close(*upstream);
+}
+
+/* Say if the collection or the array of preset gateway is not there: perhaps it is a wrong name. */
+static void note_missing(const spill_invocation_t *invocation, const spill_definition_t *definition)
+{
+    char uri[SPILL_CLI_URI], note[SPILL_UPSTREAM_NOTE_BYTES];
+    spill_error_t error;
+    SPILL_SCOPED(close_upstream) spill_upstream_t *upstream = NULL;
+    if (!is_for_gateway(definition) ||
+        spill_cli_store_uri(invocation->arguments[0], uri, &error) != SPILL_OK ||
+        !spill_raw_reader_serves(uri) || spill_upstream_open(uri, &upstream, &error) != SPILL_OK)
+        return;
+    spill_upstream_note_missing(upstream, definition->collection, definition->array, note);
+    if (note[0] != '\0')
+        spill_cli_say("note: %s", note);
 }
 
 static bool changes_definition(const spill_invocation_t *invocation)
@@ -237,13 +285,16 @@ static spill_code_t define_or_show(const spill_invocation_t *invocation, spill_s
     if (code == SPILL_OK)
         code = spill_cli_define_apply(&options, &definition, error);
     if (code == SPILL_OK)
+        code = check_shared(store, &definition, error);
+    if (code == SPILL_OK)
         code = save_definition(&options, store, &definition, error);
     if (code != SPILL_OK)
         return name_convert(invocation, store, code, error);
     if (invocation->quiet)
         return SPILL_OK;
     print_definition(invocation, &definition);
-    return warn_of_shared(store, &definition, error);
+    note_missing(invocation, &definition);
+    return SPILL_OK;
 }
 
 /* Check a new definition before a store is created for it. */
@@ -262,6 +313,9 @@ static spill_exit_t run_define(const spill_invocation_t *invocation)
     bool changes = changes_definition(invocation);
     if (changes && invocation->argument_count == 1)
         return spill_cli_usage(invocation, "NAME is missing");
+    if (options->preset && strcmp(options->preset, "gateway") == 0 &&
+        (!options->collection || !options->array))
+        return spill_cli_usage(invocation, "preset gateway needs --collection and --array");
     if (like_of(invocation) && options->preset)
         return spill_cli_usage(invocation, "give one of --like and --preset");
     if (like_of(invocation) && strcmp(like_of(invocation), invocation->arguments[1]) == 0)
@@ -303,7 +357,7 @@ const spill_command_t spill_command_define = {
         "with a summary in the head; --array names the summary), "
         "reviews-subset (the same, with the 3 best rated in the summary), "
         "reviews-bucket (product reviews by month, with statistics of their ratings), "
-        "gateway (for `spillway serve': the newest 1000 in the head, and no fields besides the "
+        "gateway (for `spillway serve`: the newest 1000 in the head, and no fields besides the "
         "application's; its pages are in COLLECTION.ARRAY.pages).\n"
         "\n"
         "--like NAME takes all settings of another definition of the store, and the other options "
@@ -345,7 +399,8 @@ const spill_command_t spill_command_define = {
         "  spillway define feeds.db viewed --layout capped --threshold 50 \\\n"
         "    --order newest-first --collection users --array recentlyViewed \\\n"
         "    --count-field ''\n"
-        "  spillway define mongodb://localhost/shop posts.likes --like posts.comments --array "
+        "  spillway define mongodb://localhost/shop fans.likes --like posts.comments --collection "
+        "fans --array "
         "likes\n"
         "  spillway define feeds.db --json",
     .common = SPILL_COMMON_FOLDS | SPILL_COMMON_JSON | SPILL_COMMON_QUIET |

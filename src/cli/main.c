@@ -27,7 +27,8 @@ static const spill_command_t *find_command(const char *name)
 static const spill_command_t *nearest_command(const char *name)
 {
     const spill_command_t *nearest = NULL;
-    size_t best = 3; /* beyond two letters it is another word */
+    /* Beyond two letters it is another word; of a short name, beyond one. */
+    size_t best = strlen(name) > 4 ? 3 : 2;
     size_t group = 0, at = 0;
     const spill_command_t *command;
     while ((command = spill_command_next(&group, &at)) != NULL) {
@@ -64,8 +65,8 @@ static void print_help(FILE *stream)
           "password out of the command line. NAME is a definition's name. Where a FILE is\n"
           "read, - is stdin. Sizes take units: 200KB is 200 000 bytes, 16MiB 16 777 216.\n"
           "\n"
-          "Every command has -q (no progress, no remarks), -v (more of both), --json,\n"
-          "--color and --help. Text for people may change; JSON stays.\n"
+          "Every command has -q (no progress, no remarks), -v (more of both), --color and\n"
+          "--help; all but serve have --json. Text for people may change; JSON stays.\n"
           "\n"
           "Exit codes: 0 done; 1 a check found something; 2 usage; 3 the store or a file\n"
           "failed, or something named does not exist; 4 refused, because it would break a\n"

@@ -11,6 +11,7 @@
 #include "util/text.h"
 
 #include <string.h>
+#include <unistd.h>
 
 typedef struct migrate_options {
     spill_cli_operate_given_t operate;
@@ -63,9 +64,26 @@ static spill_code_t remove_names(const spill_cli_migrate_t *run, const char *nam
                : SPILL_OK;
 }
 
+/* An undo left owners managed, because their arrays do not fit. Print the ways on. */
+static void print_ways_on(const spill_cli_migrate_t *run)
+{
+    const char *name = run->definition->name;
+    if (run->last.failed == 0 || run->owner || run->planned)
+        return;
+    spill_cli_say("'%s': the undo is incomplete: %s could not be undone and %s managed, so the "
+                  "definition stays. `spillway export' and the library read all elements. The ways "
+                  "on: shorten the arrays (`spillway trim', `spillway remove'), then undo again, "
+                  "or one by one with --owner; or make each element a document (`spillway convert "
+                  "STORE %s --layout reference'). To go back, migrate again with a plan and "
+                  "--execute",
+                  name, spill_counted_text(run->last.failed, "owner", "owners").text,
+                  run->last.failed == 1 ? "stays" : "stay", name);
+}
+
 static spill_code_t undo_in_place(spill_cli_migrate_t *run, spill_error_t *error)
 {
     SPILL_TRY(spill_cli_migrate_pass(run, spill_migrate_undo, "undone", error));
+    print_ways_on(run);
     return remove_names(run, run->definition->name, error);
 }
 
@@ -240,13 +258,22 @@ static spill_code_t check_order(const spill_cli_migrate_t *run, spill_error_t *e
     return SPILL_OK;
 }
 
-/* Without --execute, say what an undo would do. */
+/* Without --execute, say what an undo would do. With it, the undo itself counts who fails. */
 static spill_code_t check_undo(spill_cli_migrate_t *run, spill_error_t *error)
 {
     const migrate_options_t *given = run->invocation->options;
-    SPILL_TRY(run->planned
-                  ? spill_cli_staged_undo(run, spill_staged_check_undo, "can be undone", error)
-                  : spill_cli_migrate_pass(run, spill_migrate_check_undo, "can be undone", error));
+    int64_t failed = run->failed;
+    spill_code_t code =
+        run->planned
+            ? spill_cli_staged_undo(run, spill_staged_check_undo, "can be undone", error)
+            : spill_cli_migrate_pass(run, spill_migrate_measure_undo, "can be undone", error);
+    if (code == SPILL_TOO_BIG)
+        print_ways_on(run);
+    SPILL_TRY(code);
+    run->failed = given->operate.execute ? failed : run->failed;
+    if (!given->operate.execute && run->last.failed > 0 && !run->invocation->quiet)
+        spill_cli_say("%s: %s would stay managed, for the reasons above", run->name,
+                      spill_counted_text(run->last.failed, "owner", "owners").text);
     if (!given->operate.execute && !run->invocation->quiet)
         spill_cli_say("%s: --execute would put %s of %s back into the documents of %s, and delete "
                       "the pages%s",
@@ -396,16 +423,52 @@ static spill_code_t check_undone_owner(const spill_planned_t *arrays, const bool
                                          definitions);
 }
 
+/* The definition of a migration in two stages is undone with its plan. */
+static spill_code_t refuse_building(spill_store_t *store, const char *name, spill_error_t *error)
+{
+    char building[SPILL_NAME_SIZE];
+    SPILL_SCOPED(spill_building_release) spill_building_t checkpoint = {0};
+    SPILL_TRY(spill_building_load(store, name, &checkpoint, error));
+    SPILL_TRY(spill_building_of_original(store, name, building, error));
+    if (!checkpoint.stored && building[0] == '\0')
+        return SPILL_OK;
+    return spill_fail(error, SPILL_REFUSED,
+                      "'%s' belongs to a migration in two stages: undo it with its plan", name);
+}
+
+/*
+ * The arrays of the plan's file or, if there is no such file and --undo is given, the
+ * arrays of the definition with that name.
+ */
+static spill_code_t load_arrays(const spill_cli_migrate_t *run, spill_planned_t **arrays,
+                                size_t *count, spill_error_t *error)
+{
+    const migrate_options_t *given = run->invocation->options;
+    const char *plan = run->invocation->arguments[1];
+    char database[SPILL_NAME_SIZE];
+    spill_definition_t stored;
+    if (!given->undo || access(plan, F_OK) == 0) {
+        SPILL_TRY(database_of(run, database, sizeof database, error));
+        return spill_plan_file_arrays(plan, database, arrays, count, error);
+    }
+    spill_code_t code = spill_store_definition(run->store, plan, &stored, error);
+    if (code == SPILL_NOT_FOUND)
+        return spill_fail(error, code, "there is no file and no definition '%s' to undo", plan);
+    SPILL_TRY(code);
+    SPILL_TRY(refuse_building(run->store, plan, error));
+    *arrays = bson_malloc0(sizeof **arrays);
+    (*arrays)->definition = stored;
+    *count = 1;
+    return SPILL_OK;
+}
+
 static spill_code_t work_on_all(spill_cli_migrate_t *run, spill_error_t *error)
 {
     const migrate_options_t *given = run->invocation->options;
-    const char *file = run->invocation->arguments[1];
     SPILL_SCOPED(free_arrays) spill_planned_t *arrays = NULL;
     size_t count = 0;
-    char database[SPILL_NAME_SIZE];
     run->undoes = given->undo;
-    SPILL_TRY(database_of(run, database, sizeof database, error));
-    SPILL_TRY(spill_plan_file_arrays(file, database, &arrays, &count, error));
+    SPILL_TRY(load_arrays(run, &arrays, &count, error));
     SPILL_SCOPED(free_flags) bool *chosen = bson_malloc0((count + 1) * sizeof *chosen);
     SPILL_TRY(choose_arrays(run, arrays, chosen, count, error));
     if (run->owner)
@@ -541,8 +604,11 @@ const spill_command_t spill_command_migrate = {
         "Owners that fail (damaged, or full and edited at that moment) are skipped and "
         "printed, and the exit code is 1. Definitions that cannot be migrated are skipped too, "
         "with exit code 4. `spillway sweep' moves elements that are pushed later. --undo "
-        "unmanages the arrays; if one would exceed the limit of 16 MiB, "
-        "it reports that first, and changes nothing. After --finish there is no way back. "
+        "unmanages the arrays that fit their documents again, within 16 MiB. The others stay "
+        "managed, the first ten are printed, the exit code is 1, and the definition stays. If none "
+        "fits, or one of a migration in two stages does not, nothing is changed (exit code 4). "
+        "With --undo, PLAN may also be the name of a definition, such as one that `define --preset "
+        "gateway' saved. After --finish there is no way back. "
         "With --owner, --undo unmanages one array that was migrated in place. The definition and "
         "the other owners stay; a sweep or another migration adopts the array again.\n"
         "\n"
@@ -552,7 +618,8 @@ const spill_command_t spill_command_migrate = {
         "  spillway migrate mongodb://localhost/shop plan.json --execute --rate 5000 --log moved\n"
         "  spillway migrate mongodb://localhost/shop plan.json --execute --finish\n"
         "  spillway migrate mongodb://localhost/shop plan.json --execute --undo\n"
-        "  spillway migrate mongodb://localhost/shop plan.json --undo --owner ann",
+        "  spillway migrate mongodb://localhost/shop plan.json --undo --owner ann\n"
+        "  spillway migrate mongodb://localhost/shop posts.comments --undo",
     .common = SPILL_COMMON_FOLDS | SPILL_COMMON_JSON | SPILL_COMMON_QUIET |
               SPILL_COMMON_DURABILITY | SPILL_COMMON_MODE | SPILL_COMMON_DRY_RUN,
     .options = OPTIONS,

@@ -426,6 +426,9 @@ static void log_owner(spill_cli_migrate_t *run, const spill_migrated_t *migrated
     bson_destroy(&line);
 }
 
+/* An undo prints at most this number of owners that stay managed. The file of --log has all. */
+enum { UNDO_PRINTED_MAX = 10 };
+
 static void report_owner(void *context, const spill_migrated_t *migrated)
 {
     spill_cli_migrate_t *run = context;
@@ -437,7 +440,7 @@ static void report_owner(void *context, const spill_migrated_t *migrated)
                                                     migrated->failed->message);
     if (is_news)
         log_owner(run, migrated);
-    if (!is_news || !migrated->failed)
+    if (!is_news || !migrated->failed || (run->undoes && ++run->printed > UNDO_PRINTED_MAX))
         return;
     spill_cli_progress_break(&run->operate.progress);
     fprintf(stderr, "spillway: skipped: %s\n", migrated->failed->message);

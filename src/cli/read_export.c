@@ -1,8 +1,10 @@
 /* read, count and export: a page of an owner's elements, their number, and all arrays. */
 #include "cli/cli.h"
 #include "cli/process.h"
+#include "core/array.h"
 #include "tools/import/import_names.h"
 #include "util/error.h"
+#include "util/text.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -308,6 +310,8 @@ typedef struct export_run {
     const char *names; /* of the definition, as JSON */
     bool bucket;
     bool found; /* anything was printed */
+    spill_array_t *array;
+    int64_t unmanaged; /* owners of unmanaged arrays */
 } export_run_t;
 
 typedef struct exported_element_line {
@@ -376,6 +380,66 @@ static bool print_document(void *context, const char *collection, const bson_t *
     return !ferror(stdout);
 }
 
+/* ---- arrays that are not managed ------------------------------------------------------------- */
+
+static spill_code_t export_owner(void *context, const spill_value_t *owner, spill_error_t *error)
+{
+    export_run_t *run = context;
+    return spill_walk_any(run->array, owner, print_element, run, NULL, error);
+}
+
+static spill_code_t export_elements(spill_cli_session_t *session, export_run_t *run,
+                                    spill_error_t *error)
+{
+    if (!spill_array_has_unmanaged(run->array))
+        return spill_array_export(run->array, session->owner, print_element, run, error);
+    return session->owner ? export_owner(run, session->owner, error)
+                          : spill_each_array(run->array, export_owner, run, error);
+}
+
+static bool stop_at_element(void *context, const spill_value_t *owner,
+                            const spill_element_t *element)
+{
+    (void)context;
+    (void)owner;
+    (void)element;
+    return false;
+}
+
+/* An unmanaged array is a field of a document of the application: the driver reads it. */
+static spill_code_t count_unmanaged(void *context, const spill_value_t *owner, spill_error_t *error)
+{
+    export_run_t *run = context;
+    bool managed = true;
+    spill_code_t code = spill_walk_any(run->array, owner, stop_at_element, NULL, &managed, error);
+    run->unmanaged += managed ? 0 : 1;
+    return code == SPILL_CANCELLED || code == SPILL_CORRUPT ? SPILL_OK : code;
+}
+
+/* Say what --documents does not write. */
+static spill_code_t report_unmanaged(const spill_cli_session_t *session, export_run_t *run,
+                                     spill_error_t *error)
+{
+    if (!spill_array_has_unmanaged(run->array) || session->owner)
+        return SPILL_OK;
+    SPILL_TRY(spill_each_array(run->array, count_unmanaged, run, error));
+    if (run->unmanaged > 0)
+        spill_cli_say("%s of '%s' with arrays that Spillway does not manage yet %s not written: "
+                      "they are the application's documents. `export' without --documents writes "
+                      "their elements",
+                      spill_counted_text(run->unmanaged, "document", "documents").text, run->heads,
+                      spill_cli_plural(run->unmanaged, "is", "are"));
+    return SPILL_OK;
+}
+
+static spill_code_t export_documents(spill_cli_session_t *session, export_run_t *run,
+                                     spill_error_t *error)
+{
+    SPILL_TRY(spill_array_documents(run->array, session->owner, run->options->plain, print_document,
+                                    run, error));
+    return report_unmanaged(session, run, error);
+}
+
 static spill_code_t export_array(spill_cli_session_t *session, spill_error_t *error)
 {
     const export_options_t *options = session->invocation->options;
@@ -387,12 +451,10 @@ static spill_code_t export_array(spill_cli_session_t *session, spill_error_t *er
     export_run_t run = {.options = options,
                         .heads = definition->collection,
                         .names = text,
-                        .bucket = spill_cli_is_bucket(session)};
-    spill_code_t code =
-        options->documents
-            ? spill_array_documents(session->array, session->owner, options->plain, print_document,
-                                    &run, error)
-            : spill_array_export(session->array, session->owner, print_element, &run, error);
+                        .bucket = spill_cli_is_bucket(session),
+                        .array = session->array};
+    spill_code_t code = options->documents ? export_documents(session, &run, error)
+                                           : export_elements(session, &run, error);
     if (code == SPILL_CANCELLED && !spill_cli_interrupted())
         return spill_cli_flush(error);
     if (code == SPILL_OK && session->owner && !run.found)
@@ -437,6 +499,11 @@ const spill_command_t spill_command_export = {
             "..., \"document\": ...}, a head followed by its pages. The line of a head has a "
             "third field, \"definition\", with the names in the documents. Output is streamed: "
             "memory does not grow with the length of an array.\n"
+            "\n"
+            "On a server, arrays that Spillway does not manage yet (plain arrays, which no sweep, "
+            "migration or gateway has adopted) are exported too. Their elements are numbered from "
+            "0 on, the oldest first. With --documents they are left out, and their number is "
+            "printed on stderr.\n"
             "\n"
             "With --partial, every element that can be read is written. The first and the last "
             "number of each hole are printed on stderr, and the exit code is 3.\n"

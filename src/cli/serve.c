@@ -41,15 +41,18 @@ static const spill_option_t serve_options[] = {
     {"header-timeout", "SECONDS", OPTION(SPILL_OPTION_NUMBER, gateway.header_seconds),
      "Close a client that pauses this long within a message (10)"},
     {"drain", "SECONDS", OPTION(SPILL_OPTION_NUMBER, gateway.drain_seconds),
-     "After SIGTERM, give commands this time to end (30)"},
+     "After SIGTERM, the time for commands to end (30)"},
     {"slow-ms", "N", OPTION(SPILL_OPTION_NUMBER, gateway.slow_ms),
      "Log commands that take N milliseconds or longer: name, namespace, class, time (0: none)"},
     {0}};
 
 static const spill_cli_serve_options_t serve_defaults = {
     .gateway = {.listen = "127.0.0.1",
+                .connections_max = SPILL_CLI_NOT_GIVEN,
                 .address_connections_max = 1000,
                 .workers_max = 64,
+                .loops = SPILL_CLI_NOT_GIVEN,
+                .reply_bytes_max = SPILL_CLI_NOT_GIVEN,
                 .memory_bytes = 1 << 30,
                 .header_seconds = 10,
                 .drain_seconds = 30},

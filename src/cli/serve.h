@@ -8,8 +8,13 @@
 #include "cli/command.h"
 #include "gateway/gateway.h"
 
+/* A number that the command line does not give; it cannot give a negative one. */
+#define SPILL_CLI_NOT_GIVEN (-1)
+
 typedef struct spill_cli_serve_options {
-    spill_gateway_options_t gateway; /* without uri, present and tls_client */
+    /* Without uri, present and tls_client; numbers with a default of the gateway's are
+     * SPILL_CLI_NOT_GIVEN. */
+    spill_gateway_options_t gateway;
     const char *tls_client;
     const char *present;
     bool check;

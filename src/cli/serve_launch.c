@@ -39,6 +39,22 @@ static bool find_program(char path[PATH_MAX])
     return false;
 }
 
+/* Lists of processes show the command line as the user gave it: spillway serve URI. */
+static void start_program(const char *path, char **words)
+{
+    char name[] = "spillway";
+    size_t count = 0;
+    while (words[count])
+        count++;
+    char **all = bson_malloc0((count + 2) * sizeof *all);
+    all[0] = name;
+    memcpy(all + 1, words, count * sizeof *all);
+    execv(path, all);
+    int cause = errno;
+    bson_free(all);
+    errno = cause;
+}
+
 spill_exit_t spill_cli_serve(const spill_invocation_t *invocation)
 {
     char path[PATH_MAX];
@@ -50,7 +66,7 @@ spill_exit_t spill_cli_serve(const spill_invocation_t *invocation)
         return spill_cli_fail(&error);
     }
     fflush(NULL);
-    execv(path, invocation->words);
+    start_program(path, invocation->words);
     spill_fail_errno(&error, errno, "%s cannot be started", path);
     return spill_cli_fail(&error);
 }

@@ -1,4 +1,4 @@
-/* The program spillway-serve, which `spillway serve` starts with its own arguments. */
+/* The program spillway-serve, which `spillway serve` starts with its own command line. */
 #include "cli/cli.h"
 #include "cli/process.h"
 #include "cli/serve.h"
@@ -31,6 +31,18 @@ static spill_code_t check_range(const char *option, int64_t value, int64_t least
                       least, most);
 }
 
+/* The option has its own default if it is not given: no range has -1. */
+static spill_code_t check_given(const char *option, int64_t value, int64_t least, int64_t most,
+                                spill_error_t *error)
+{
+    return value == SPILL_CLI_NOT_GIVEN ? SPILL_OK : check_range(option, value, least, most, error);
+}
+
+static int64_t value_or_zero(int64_t value)
+{
+    return value == SPILL_CLI_NOT_GIVEN ? 0 : value;
+}
+
 static spill_code_t check_ranges(const spill_gateway_options_t *given, spill_error_t *error)
 {
     enum {
@@ -41,14 +53,13 @@ static spill_code_t check_ranges(const spill_gateway_options_t *given, spill_err
         SLOW_MS_MAX = 86400000
     };
     const int64_t memory_least = 1 << 20, reply_least = 1 << 20, reply_most = 1 << 30;
-    SPILL_TRY(check_range("max-connections", given->connections_max, 0, CONNECTIONS_MAX, error));
+    SPILL_TRY(check_given("max-connections", given->connections_max, 1, CONNECTIONS_MAX, error));
     SPILL_TRY(
         check_range("max-per-address", given->address_connections_max, 1, CONNECTIONS_MAX, error));
     SPILL_TRY(check_range("max-workers", given->workers_max, 1, WORKERS_MAX, error));
-    SPILL_TRY(check_range("loops", given->loops, 0, LOOPS_MAX, error));
+    SPILL_TRY(check_given("loops", given->loops, 1, LOOPS_MAX, error));
     SPILL_TRY(check_range("memory", given->memory_bytes, memory_least, INT64_MAX, error));
-    if (given->reply_bytes_max > 0)
-        SPILL_TRY(check_range("max-reply", given->reply_bytes_max, reply_least, reply_most, error));
+    SPILL_TRY(check_given("max-reply", given->reply_bytes_max, reply_least, reply_most, error));
     SPILL_TRY(check_range("header-timeout", given->header_seconds, 1, SECONDS_MAX, error));
     SPILL_TRY(check_range("drain", given->drain_seconds, 0, SECONDS_MAX, error));
     return check_range("slow-ms", given->slow_ms, 0, SLOW_MS_MAX, error);
@@ -69,6 +80,9 @@ static spill_code_t read_options(const spill_invocation_t *invocation, char uri[
     SPILL_TRY(choose("tls-client", given->tls_client, clients, &client, error));
     SPILL_TRY(check_ranges(&given->gateway, error));
     *options = given->gateway;
+    options->connections_max = value_or_zero(options->connections_max);
+    options->loops = value_or_zero(options->loops);
+    options->reply_bytes_max = value_or_zero(options->reply_bytes_max);
     options->uri = uri;
     options->tls_client = (spill_tls_client_t)client;
     options->present = (spill_present_t)present;
@@ -108,13 +122,11 @@ spill_exit_t spill_cli_serve(const spill_invocation_t *invocation)
 
 int main(int argc, char **argv)
 {
-    char name[] = "serve";
     spill_cli_prepare_process();
     spill_cli_report_lost_memory();
     spill_cli_filter_messages();
     atexit(spill_cli_check_output);
-    if (argc < 1)
+    if (argc < 2) /* argv[1] is "serve" */
         return SPILL_EXIT_USAGE;
-    argv[0] = name;
-    return (int)spill_command_run(&spill_command_serve, argc, argv);
+    return (int)spill_command_run(&spill_command_serve, argc - 1, argv + 1);
 }

@@ -3,6 +3,7 @@
 #include "cli/server_away.h"
 
 #include "store/raw_reader.h"
+#include "tools/definition_jobs.h"
 #include "util/error.h"
 
 #include <errno.h>
@@ -275,11 +276,8 @@ spill_exit_t spill_cli_with_file(const spill_invocation_t *invocation, spill_cli
 
 spill_code_t spill_cli_no_owner(const spill_cli_session_t *session, spill_error_t *error)
 {
-    char *owner = spill_value_to_json(session->owner, false);
-    spill_fail(error, SPILL_NOT_FOUND, "'%s' has no owner %s",
-               spill_array_get_definition(session->array)->name, owner ? owner : "(not UTF-8)");
-    bson_free(owner);
-    return SPILL_NOT_FOUND;
+    return spill_fail_no_owner(spill_array_get_definition(session->array)->name, session->owner,
+                               error);
 }
 
 spill_code_t spill_cli_check_owner(const spill_cli_session_t *session, spill_error_t *error)

@@ -43,6 +43,7 @@ typedef struct stats_line {
 static const spill_field_t stats_fields[] = {
     STATS(TEXT, definition, "definition"),
     STATS(INT64, stats.owners, "owners"),
+    STATS(INT64, stats.unmanaged, "unmanaged", .flags = SPILL_FIELD_SPARSE),
     STATS(INT64, stats.elements, "elements"),
     STATS(INT64, stats.bytes, "bytes"),
     STATS(RECORD, lengths, "lengths", .of = &percentile_record),
@@ -67,6 +68,10 @@ static void print_text(const char *name, const spill_stats_t *stats)
                     spill_counted_text(stats->bytes, "byte", "bytes").text);
     if (stats->elements > 0)
         printf(" (%.1f an element)", (double)stats->bytes / (double)stats->elements);
+    if (stats->unmanaged > 0)
+        printf("; %s %s not managed yet",
+               spill_counted_text(stats->unmanaged, "array", "arrays").text,
+               spill_cli_plural(stats->unmanaged, "is", "are"));
     const percentiles_t lengths = percentiles_of(stats);
     printf("\nlengths: p50=%" PRId64 " p90=%" PRId64 " p99=%" PRId64 " p99.9=%" PRId64
            " max=%" PRId64,

@@ -6,6 +6,7 @@
 #include "definition/schema.h"
 #include "store/store.h"
 #include "util/error.h"
+#include "util/text.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -65,7 +66,10 @@ static void show_walk(spill_cli_walk_t *walk, spill_array_t *array)
                                 "%" PRId64 " of %" PRId64 " %s %s, '%s'", walk->owners, walk->all,
                                 noun, walk->done, definition->name);
     else
-        spill_cli_progress_print(progress, "%" PRId64 " %s %s, '%s'", walk->owners, noun,
+        spill_cli_progress_print(progress, "%s %s, '%s'",
+                                 spill_schema_of(definition)->has_windows
+                                     ? spill_counted_text(walk->owners, "window", "windows").text
+                                     : spill_counted_text(walk->owners, "owner", "owners").text,
                                  walk->done, definition->name);
 }
 

@@ -9,10 +9,21 @@
 #include "layout/reshape.h"
 #include "util/error.h"
 
+static bool may_adopt(const spill_definition_t *definition)
+{
+    return definition->layout == SPILL_LAYOUT_OUTLIER &&
+           spill_schema_of(definition)->appends_to_head;
+}
+
+bool spill_array_has_unmanaged(const spill_array_t *array)
+{
+    return array->store->ops->others_write && may_adopt(&array->definition);
+}
+
 static spill_code_t check_layout(const spill_array_t *array, spill_error_t *error)
 {
     const spill_definition_t *definition = &array->definition;
-    if (definition->layout == SPILL_LAYOUT_OUTLIER && spill_schema_of(definition)->appends_to_head)
+    if (may_adopt(definition))
         return SPILL_OK;
     return spill_fail(error, SPILL_INVALID,
                       "'%s' cannot adopt arrays: only layout outlier that keeps the newest can",

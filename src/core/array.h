@@ -127,6 +127,14 @@ spill_code_t spill_each_owner(spill_array_t *array, spill_each_fn call, void *co
                               bool pass_damaged, spill_error_t *error);
 
 /*
+ * The same with `pass_damaged`, also for owners of unmanaged arrays that are not empty, if
+ * spill_array_has_unmanaged. Each owner is visited once, also if its array is adopted or unmanaged
+ * during the walk. (owners.c)
+ */
+spill_code_t spill_each_array(spill_array_t *array, spill_each_fn call, void *context,
+                              spill_error_t *error);
+
+/*
  * The same with `pass_damaged`, for walks that work on many owners at once: calls `prepare` with
  * the next owners, at most `at_a_time`, before it calls `call` for each of them.
  */
@@ -142,6 +150,19 @@ spill_code_t spill_each_bucket_owner(spill_array_t *array, spill_each_fn call, v
 /* spill_array_export of one owner, for which spill_each_owner calls. (walk.c) */
 spill_code_t spill_walk_owner(spill_array_t *array, const spill_value_t *owner,
                               spill_element_fn visit, void *context, spill_error_t *error);
+
+/*
+ * The same, also of an unmanaged array: its elements have the numbers from 0 on. *managed (may be
+ * NULL) is false for such an array. SPILL_CONFLICT: other programs keep adopting it and giving it
+ * up. (walk.c)
+ */
+spill_code_t spill_walk_any(spill_array_t *array, const spill_value_t *owner,
+                            spill_element_fn visit, void *context, bool *managed,
+                            spill_error_t *error);
+
+/* May documents have unmanaged arrays? Other programs write to the store, and the layout is
+ * outlier, keep newest. (adopt.c) */
+bool spill_array_has_unmanaged(const spill_array_t *array);
 
 /*
  * Call a function for every incarnation that has pages and no head, of all owners or of one, until

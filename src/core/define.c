@@ -26,11 +26,37 @@ static void remember_largest(spill_definition_t *next, const spill_bounds_t *bef
     };
 }
 
+/* Check the change of a definition with data. */
+static spill_code_t check_compatible(const spill_store_t *store, const spill_definition_t *now,
+                                     const spill_definition_t *next, spill_error_t *error)
+{
+    spill_definition_t with_id = *now;
+    spill_definition_t without = *next;
+    bool lacks_id = now->id_field[0] == '\0' && next->id_field[0] != '\0';
+    if (store->ops->others_write && spill_definition_adds_id(now, next))
+        strcpy(with_id.id_field, next->id_field);
+    spill_code_t code = spill_definition_compatible(&with_id, next, error);
+    without.id_field[0] = '\0';
+    without.unique = now->unique;
+    if (code != SPILL_REFUSED || !lacks_id ||
+        spill_definition_compatible(now, &without, NULL) != SPILL_OK)
+        return code;
+    return spill_fail(error, code,
+                      "definition '%s' has data: %s. Define another name with --id-field%s, and "
+                      "`spillway export' and `spillway import' copy the elements there",
+                      now->name,
+                      next->unique ? "uniqueness (--unique) cannot be added, because elements with "
+                                     "one id may be there already"
+                                   : "an idField can be added only to layout outlier on a server; "
+                                     "here stored elements would have no index entries",
+                      next->unique ? " and --unique" : "");
+}
+
 /* May `next` replace `now`? Without an owner everything may change. */
 static spill_code_t check_change(spill_store_t *store, const spill_definition_t *now,
                                  const spill_definition_t *next, spill_error_t *error)
 {
-    spill_code_t code = spill_definition_compatible(now, next, error);
+    spill_code_t code = check_compatible(store, now, next, error);
     if (code != SPILL_REFUSED)
         return code;
     spill_error_t failure;
@@ -100,6 +126,16 @@ static spill_code_t compare_again(spill_store_t *store, const spill_definition_t
     return spill_fail_prefix(error, SPILL_UNKNOWN, "definition '%s' may have been saved", name);
 }
 
+/* A program defines its preset again after an operator has added an id_field: keep that one. */
+static bool keep_id(const spill_store_t *store, const spill_definition_t *now,
+                    spill_definition_t *next)
+{
+    bool keeps = store->ops->others_write && !next->unique && spill_definition_adds_id(next, now);
+    if (keeps)
+        strcpy(next->id_field, now->id_field);
+    return keeps;
+}
+
 /* Replace `stored` (NULL: nothing) by `definition`. An undo that is in progress stays so. */
 static spill_code_t put_over(spill_store_t *store, const spill_definition_t *definition,
                              const bson_t *stored, bool *done, spill_error_t *error)
@@ -113,6 +149,8 @@ static spill_code_t put_over(spill_store_t *store, const spill_definition_t *def
             code = check_change(store, &now.definition, &next.definition, error);
         if (code == SPILL_REFUSED &&
             spill_definition_keep_without_id(&now.definition, &next.definition))
+            code = check_change(store, &now.definition, &next.definition, error);
+        if (code == SPILL_REFUSED && keep_id(store, &now.definition, &next.definition))
             code = check_change(store, &now.definition, &next.definition, error);
         if (code != SPILL_OK)
             return code;

@@ -14,17 +14,18 @@ spill_code_t spill_walk_stopped(spill_error_t *error)
     return spill_fail(error, SPILL_CANCELLED, "stopped by the caller");
 }
 
-spill_code_t spill_array_owners(spill_array_t *array, spill_owner_fn visit, void *context,
-                                spill_error_t *error)
+/* Visit each owner that has a head or, with `unmanaged`, an unmanaged array. */
+static spill_code_t visit_owners(spill_array_t *array, bool unmanaged, spill_owner_fn visit,
+                                 void *context, spill_error_t *error)
 {
-    SPILL_CHECK_POINTERS(error, array);
-    SPILL_CHECK_ARGUMENT(error, visit != NULL, "the argument 'visit' is NULL");
     spill_timed_forget_changes();
     SPILL_SCOPED(spill_cursor_release)
     spill_cursor_t cursor = {.store = array->store,
                              .definition = &array->definition,
                              .binding = &array->binding,
-                             .query = {.list = SPILL_LIST_OWNERS, .limit = OWNERS_AT_A_TIME}};
+                             .query = {.list = SPILL_LIST_OWNERS,
+                                       .limit = OWNERS_AT_A_TIME,
+                                       .owners.unmanaged = unmanaged}};
     const spill_item_t *item;
     do {
         SPILL_TRY(spill_cursor_next(&cursor, &item, error));
@@ -32,6 +33,14 @@ spill_code_t spill_array_owners(spill_array_t *array, spill_owner_fn visit, void
             return spill_walk_stopped(error);
     } while (item);
     return SPILL_OK;
+}
+
+spill_code_t spill_array_owners(spill_array_t *array, spill_owner_fn visit, void *context,
+                                spill_error_t *error)
+{
+    SPILL_CHECK_POINTERS(error, array);
+    SPILL_CHECK_ARGUMENT(error, visit != NULL, "the argument 'visit' is NULL");
+    return visit_owners(array, false, visit, context, error);
 }
 
 /* ---- owners of windows (layout bucket) ------------------------------------------------------- */
@@ -139,6 +148,16 @@ spill_code_t spill_each_owner(spill_array_t *array, spill_each_fn call, void *co
     each_t each = {.array = array, .call = call, .context = context, .pass_damaged = pass_damaged};
     spill_error_t walk;
     spill_code_t code = spill_array_owners(array, call_next, &each, &walk);
+    return end_each(&each, code, &walk, error);
+}
+
+spill_code_t spill_each_array(spill_array_t *array, spill_each_fn call, void *context,
+                              spill_error_t *error)
+{
+    each_t each = {.array = array, .call = call, .context = context, .pass_damaged = true};
+    spill_error_t walk;
+    spill_code_t code =
+        visit_owners(array, spill_array_has_unmanaged(array), call_next, &each, &walk);
     return end_each(&each, code, &walk, error);
 }
 

@@ -202,6 +202,67 @@ spill_code_t spill_walk_owner(spill_array_t *array, const spill_value_t *owner,
     return export_owner(&walk, owner, error);
 }
 
+/* ---- elements of arrays that may be unmanaged ------------------------------------------------ */
+
+enum { TRIES_MAX = 20 };
+
+/* *found is false if the array was adopted meanwhile. */
+static spill_code_t walk_unmanaged(const walk_t *walk, const spill_value_t *value, bool *found,
+                                   spill_error_t *error)
+{
+    SPILL_SCOPED(spill_owner_release) spill_owner_t owner = {0};
+    SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
+    SPILL_TRY(spill_owner_init(&owner, walk->array, value, error));
+    spill_request_t read = spill_owner_unmanaged_request(&owner, INT64_MAX);
+    SPILL_TRY(spill_owner_call(&owner, &read, &head, error));
+    *found = !head.state.present;
+    for (size_t i = 0; *found && i < head.run.count; i++) {
+        spill_element_t element = spill_run_element(&head.run, i);
+        if (!walk->visit(walk->context, value, &element))
+            return spill_walk_stopped(error);
+    }
+    return SPILL_OK;
+}
+
+/* Passes elements on, and counts them. */
+typedef struct counted {
+    const walk_t *walk;
+    int64_t elements;
+} counted_t;
+
+static bool count_element(void *context, const spill_value_t *owner, const spill_element_t *element)
+{
+    counted_t *counted = context;
+    counted->elements++;
+    return counted->walk->visit(counted->walk->context, owner, element);
+}
+
+/* A READ refuses an unmanaged array. An adoption or an undo between two READs begins a new try. */
+spill_code_t spill_walk_any(spill_array_t *array, const spill_value_t *owner,
+                            spill_element_fn visit, void *context, bool *managed,
+                            spill_error_t *error)
+{
+    walk_t walk = {.array = array, .whole = true, .visit = visit, .context = context};
+    counted_t counted = {.walk = &walk};
+    walk_t counts = walk;
+    counts.visit = count_element;
+    counts.context = &counted;
+    for (int tries = 0; tries < TRIES_MAX; tries++) {
+        bool found = false;
+        spill_code_t code = export_owner(&counts, owner, error);
+        if (managed)
+            *managed = code != SPILL_REFUSED;
+        if (code != SPILL_REFUSED || counted.elements > 0 || !spill_array_has_unmanaged(array))
+            return code;
+        SPILL_TRY(walk_unmanaged(&walk, owner, &found, error));
+        if (found)
+            return SPILL_OK;
+    }
+    return spill_fail_retryable(error, SPILL_CONFLICT,
+                                "other programs keep adopting an array of '%s' and undoing it",
+                                array->definition.name);
+}
+
 spill_code_t spill_array_export(spill_array_t *array, const spill_value_t *owner,
                                 spill_element_fn visit, void *context, spill_error_t *error)
 {

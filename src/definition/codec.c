@@ -190,6 +190,12 @@ bool spill_definition_keep_without_id(const spill_definition_t *now, spill_defin
     return keeps;
 }
 
+bool spill_definition_adds_id(const spill_definition_t *now, const spill_definition_t *next)
+{
+    return now->id_field[0] == '\0' && next->id_field[0] != '\0' && !next->unique &&
+           next->layout == SPILL_LAYOUT_OUTLIER;
+}
+
 spill_code_t spill_definition_compatible(const spill_definition_t *now,
                                          const spill_definition_t *next, spill_error_t *error)
 {

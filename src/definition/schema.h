@@ -112,6 +112,14 @@ int64_t spill_bounds_get(const spill_bounds_t *bounds, const spill_bound_field_t
  */
 bool spill_definition_keep_without_id(const spill_definition_t *now, spill_definition_t *next);
 
+/*
+ * Report whether `next` has an id_field that `now` lacks, and nothing depends on it: elements do
+ * not have to be unique, and the store only reads the field. On a server, such an id_field may be
+ * added to a definition with data. The server's index then covers all elements. An embedded store
+ * would have no index entries of the elements that are stored already.
+ */
+bool spill_definition_adds_id(const spill_definition_t *now, const spill_definition_t *next);
+
 /* "oldest", "newest"; "oldest-first", "newest-first"; "month". NULL for a value outside the enum.
  */
 const char *spill_keep_name(spill_keep_t keep);

@@ -85,7 +85,7 @@ static void name_owner(const spill_activity_t *activity, spill_activity_owner_ro
     snprintf(row->owner, sizeof row->owner, "%08" PRIx32, (uint32_t)(key >> 32));
     if (!activity->shows_owners)
         return;
-    char *json = spill_json_write(owner, false);
+    char *json = spill_value_to_json(owner, false);
     snprintf(row->owner, sizeof row->owner, "%s", json != NULL ? json : "");
     bson_free(json);
 }
@@ -189,10 +189,14 @@ void spill_activity_refused(spill_activity_t *activity, const char *command, con
     pthread_mutex_unlock(&activity->lock);
     if (count > LOGGED_FIRST && count % LOGGED_EACH != 0)
         return;
-    spill_gateway_log("refused",
-                      BCON_NEW("command", BCON_UTF8(row.command), "collection",
-                               BCON_UTF8(collection), "code", BCON_INT32(code), "operation",
-                               BCON_UTF8(row.operation), "count", BCON_INT64(count)));
+    bson_t *fields = BCON_NEW("command", BCON_UTF8(row.command));
+    if (collection[0] != '\0')
+        BSON_APPEND_UTF8(fields, "collection", collection);
+    BSON_APPEND_INT32(fields, "code", code);
+    if (row.operation[0] != '\0')
+        BSON_APPEND_UTF8(fields, "operation", row.operation);
+    BSON_APPEND_INT64(fields, "count", count);
+    spill_gateway_log("refused", fields);
 }
 
 static int compare_refusals(const void *left, const void *right)

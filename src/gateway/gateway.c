@@ -41,25 +41,29 @@ typedef struct running {
     sem_t wake; /* the reloader */
     atomic_bool ending;
     char address[SPILL_ADDRESS_TEXT_BYTES];
+    int64_t files; /* the limit of open files, if it permits fewer connections than usual; else 0 */
 } running_t;
 
 /* ---- the parts ------------------------------------------------------------------------------- */
 
-/* Say that the limit of open files permits fewer connections than usual. */
-static void log_fewer(int64_t connections, int64_t files)
+/* Say that the limit of open files permits fewer connections than usual, if it does. */
+static void log_fewer(const running_t *running)
 {
+    if (running->files == 0)
+        return;
     spill_gateway_log("fewer connections",
-                      BCON_NEW("maxConnections", BCON_INT64(connections), "usual",
-                               BCON_INT64(SPILL_GATEWAY_CONNECTIONS), "openFiles",
-                               BCON_INT64(files), "advice",
+                      BCON_NEW("maxConnections", BCON_INT64(running->options.connections_max),
+                               "usual", BCON_INT64(SPILL_GATEWAY_CONNECTIONS), "openFiles",
+                               BCON_INT64(running->files), "advice",
                                BCON_UTF8("raise the limit of open files (ulimit -n, "
                                          "LimitNOFILE=), or give --max-connections")));
 }
 
 /* A connection needs two open files. Without --max-connections, accept as many as these permit. */
-static spill_code_t fit_files(spill_gateway_options_t *options, spill_error_t *error)
+static spill_code_t fit_files(running_t *running, spill_error_t *error)
 {
     struct rlimit limit;
+    spill_gateway_options_t *options = &running->options;
     int64_t files = INT64_MAX;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
         files = (int64_t)limit.rlim_cur;
@@ -68,8 +72,7 @@ static spill_code_t fit_files(spill_gateway_options_t *options, spill_error_t *e
     if (options->connections_max == 0)
         options->connections_max = fewer ? most : SPILL_GATEWAY_CONNECTIONS;
     if (options->connections_max > 0 && options->connections_max <= most) {
-        if (fewer)
-            log_fewer(most, files);
+        running->files = fewer ? files : 0;
         return SPILL_OK;
     }
     return spill_fail(error, SPILL_INVALID,
@@ -92,6 +95,19 @@ static spill_code_t read_tls(const spill_gateway_options_t *options, spill_tls_c
     return SPILL_OK;
 }
 
+spill_code_t spill_gateway_check_options(const spill_gateway_options_t *options,
+                                         spill_error_t *error)
+{
+    struct sockaddr_storage address;
+    spill_tls_context_t *tls = NULL;
+    SPILL_TRY(spill_listen_address_read(options->listen, SPILL_GATEWAY_PORT, &address, error));
+    if (options->metrics)
+        SPILL_TRY(spill_http_check(options->metrics, error));
+    spill_code_t code = read_tls(options, &tls, error);
+    spill_tls_context_free(tls);
+    return code;
+}
+
 static spill_code_t open_parts(running_t *running, const spill_gateway_options_t *options,
                                spill_error_t *error)
 {
@@ -100,7 +116,7 @@ static spill_code_t open_parts(running_t *running, const spill_gateway_options_t
     gateway->options = &running->options;
     pthread_mutex_init(&gateway->lock, NULL);
     bson_oid_init(&gateway->process, NULL);
-    SPILL_TRY(fit_files(&running->options, error));
+    SPILL_TRY(fit_files(running, error));
     SPILL_TRY(read_tls(options, &gateway->tls, error));
     SPILL_TRY(spill_targets_open(options->uri, &gateway->targets, error));
     SPILL_TRY(spill_served_open(options->uri, &gateway->served, error));
@@ -360,6 +376,7 @@ static spill_code_t serve(running_t *running, FILE *out, const sigset_t *signals
     SPILL_TRY(open_metrics(running, error));
     print_start(running, out);
     spill_gateway_log("start", BCON_NEW("listen", BCON_UTF8(running->address)));
+    log_fewer(running);
     SPILL_TRY(start_reloader(running, error));
     spill_service_manager_notify("READY=1");
     serve_until_signal(running, signals);
@@ -375,6 +392,7 @@ spill_code_t spill_gateway_run(const spill_gateway_options_t *options, FILE *out
 {
     static _Atomic(running_t *) left; /* what a thread still uses while the process ends */
     sigset_t signals;
+    SPILL_TRY(spill_gateway_check_options(options, error));
     running_t *running = bson_malloc0(sizeof *running);
     atomic_store(&left, running);
     sem_init(&running->wake, 0, 0);

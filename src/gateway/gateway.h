@@ -51,6 +51,10 @@ typedef struct spill_gateway_options {
 spill_code_t spill_gateway_run(const spill_gateway_options_t *options, FILE *out,
                                spill_error_t *error);
 
+/* Check the options that need no server: addresses, and the files for TLS. */
+spill_code_t spill_gateway_check_options(const spill_gateway_options_t *options,
+                                         spill_error_t *error);
+
 /*
  * Connect to the server, print on `out` what would be served, and end. *found: a collection has a
  * definition and is not served. SPILL_DENIED: the URI's user lacks a right that served collections

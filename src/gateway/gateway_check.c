@@ -47,6 +47,10 @@ static spill_code_t check_collection(spill_upstream_t *upstream,
     fprintf(out, "%s: served: array %s, pages in %s, threshold %" PRId64 "\n",
             collection->collection, definition->array, definition->page_collection,
             definition->bounds.threshold);
+    char note[SPILL_UPSTREAM_NOTE_BYTES];
+    spill_upstream_note_missing(upstream, collection->collection, definition->array, note);
+    if (note[0] != '\0')
+        fprintf(out, "%s: note: %s\n", collection->collection, note);
     return SPILL_OK;
 }
 
@@ -56,6 +60,7 @@ spill_code_t spill_gateway_check(const spill_gateway_options_t *options, FILE *o
     *found = false;
     SPILL_SCOPED(close_upstream) spill_upstream_t *upstream = NULL;
     SPILL_SCOPED(free_served) spill_served_t *served = NULL;
+    SPILL_TRY(spill_gateway_check_options(options, error));
     SPILL_TRY(spill_upstream_open(options->uri, &upstream, error));
     SPILL_TRY(check_server(upstream, out, error));
     SPILL_TRY(spill_served_open(options->uri, &served, error));

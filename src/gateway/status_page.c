@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { SHOWN = 10 }; /* rows of a table of owners */
 
@@ -125,6 +126,17 @@ static void print_latencies(FILE *to, spill_metrics_t *metrics)
           to);
 }
 
+/* In words if the operation says no more than the command. */
+static const char *operation_text(const spill_activity_refusal_row_t *row)
+{
+    if (strcmp(row->operation, "other") == 0)
+        return "a part of the command that a client named";
+    if (row->operation[0] == '\0' || strcmp(row->operation, row->command) == 0)
+        return strcmp(row->command, "aggregate") == 0 ? "a pipeline that uses the array"
+                                                      : "the whole command, or the field spill";
+    return row->operation;
+}
+
 static void print_refusals(FILE *to, spill_activity_t *activity)
 {
     spill_activity_refusal_row_t rows[SPILL_ACTIVITY_REFUSALS];
@@ -141,7 +153,7 @@ static void print_refusals(FILE *to, spill_activity_t *activity)
         fputs("<tr><td>", to);
         spill_html_text(to, rows[i].command);
         fputs("</td><td class=\"text\">", to);
-        spill_html_text(to, rows[i].operation);
+        spill_html_text(to, operation_text(&rows[i]));
         fprintf(to, "</td><td>%d</td><td>%" PRId64 "</td></tr>\n", rows[i].code, rows[i].count);
     }
     fputs("</tbody></table>\n<p class=\"note\">The codes are in docs/reference/gateway.md.</p>\n",

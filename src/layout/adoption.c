@@ -165,7 +165,10 @@ static spill_code_t check_definition(spill_array_t *array, spill_error_t *error)
                       "its migration is being undone. `spillway migrate' with the plan and --undo "
                       "--execute ends the undo; with --execute alone it migrates again",
                       error);
-    if (spill_definition_compatible(&now.definition, &array->definition, NULL) != SPILL_OK)
+    spill_definition_t own = array->definition;
+    if (spill_definition_adds_id(&own, &now.definition)) /* after this program opened the array */
+        strcpy(own.id_field, now.definition.id_field);
+    if (spill_definition_compatible(&now.definition, &own, NULL) != SPILL_OK)
         return refuse(array, "its definition was replaced by another one of that name", error);
     return SPILL_OK;
 }

@@ -18,6 +18,7 @@
 #include "definition/schema.h"
 #include "layout/referenced.h"
 #include "util/error.h"
+#include "util/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -135,15 +136,16 @@ static spill_code_t repair_summary(const repair_t *repair, spill_error_t *error)
 void spill_orphan_describe(const spill_orphan_t *orphan, char *text, size_t text_bytes)
 {
     if (orphan->dropped)
-        snprintf(text, text_bytes, "%" PRId64 " pages are left of an owner that was dropped",
-                 orphan->pages);
+        snprintf(text, text_bytes, "%s left of an owner that was dropped",
+                 spill_counted_text(orphan->pages, "page is", "pages are").text);
     else
         snprintf(
             text, text_bytes,
-            "%" PRId64 " pages (spill.epoch %" PRId64 ") have no head: its document was "
-            "deleted or replaced by another program, or a drop or `migrate' ended early; look at "
-            "them, `spillway drop' of the owner removes them, and an array that it has by now",
-            orphan->pages, orphan->incarnation);
+            "%s (spill.epoch %" PRId64 ") %s no head: its document was "
+            "deleted or replaced by another program, or a drop or `migrate' ended early. Inspect "
+            "the pages; `spillway drop' of the owner removes them, and an array that it has by now",
+            spill_counted_text(orphan->pages, "page", "pages").text, orphan->incarnation,
+            orphan->pages == 1 ? "has" : "have");
 }
 
 spill_code_t spill_outlier_repair_orphan(const spill_owner_t *owner, const spill_orphan_t *orphan,

@@ -139,22 +139,35 @@ static bool parse_address(const char *text, struct sockaddr_in *address)
     return inet_pton(AF_INET, host, &address->sin_addr) == 1;
 }
 
+static spill_code_t read_address(const char *address, struct sockaddr_in *place,
+                                 spill_error_t *error)
+{
+    if (parse_address(address, place))
+        return SPILL_OK;
+    return spill_fail(error, SPILL_INVALID,
+                      "--metrics '%s' must be PORT or ADDRESS:PORT, such as 9216 or "
+                      "127.0.0.1:9216",
+                      address);
+}
+
+spill_code_t spill_http_check(const char *address, spill_error_t *error)
+{
+    struct sockaddr_in place;
+    return read_address(address, &place, error);
+}
+
 spill_code_t spill_http_start(const char *address, spill_http_answer_fn answer, void *context,
                               spill_http_server_t **server, spill_error_t *error)
 {
     enum { CONNECTIONS_MAX = 16, TIMEOUT_SECONDS = 10 };
     struct sockaddr_in place;
     *server = NULL;
-    if (!parse_address(address, &place))
-        return spill_fail(error, SPILL_INVALID,
-                          "--metrics '%s' must be PORT or ADDRESS:PORT, such as 9216 or "
-                          "127.0.0.1:9216",
-                          address);
+    SPILL_TRY(read_address(address, &place, error));
     SPILL_TRY(load_library(error));
     spill_http_server_t *made = bson_malloc0(sizeof *made);
     *made = (spill_http_server_t){.answer = answer, .context = context};
     made->daemon =
-        mhd.start_daemon(MHD_USE_INTERNAL_POLLING_THREAD, ntohs(place.sin_port), NULL, NULL,
+        mhd.start_daemon(MHD_USE_AUTO_INTERNAL_THREAD, ntohs(place.sin_port), NULL, NULL,
                          serve_request, made, MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&place,
                          MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
                          MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_SECONDS, MHD_OPTION_END);

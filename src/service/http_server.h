@@ -34,6 +34,10 @@ void spill_http_say(spill_http_answer_t *answer, unsigned status, const char *te
 
 typedef struct spill_http_server spill_http_server_t;
 
+/* Check the form of the address for spill_http_start. SPILL_INVALID: the message names --metrics.
+ */
+spill_code_t spill_http_check(const char *address, spill_error_t *error);
+
 /*
  * Listen on "PORT" (loopback) or "ADDRESS:PORT", on a thread of its own. Port 0: the system chooses
  * one. Every answer forbids browsers to load anything else. SPILL_INVALID: the address; the message

@@ -17,7 +17,8 @@ struct spill_binding;
 typedef enum spill_list {
     /*
      * Owners that have a head, in the store's order. If one cannot be read, the batch ends before
-     * it, and the next batch is the error.
+     * it, and the next batch is the error. With owners.unmanaged, a store with other writers also
+     * lists owners of unmanaged arrays that are not empty, in the same order.
      */
     SPILL_LIST_OWNERS,
     /*
@@ -49,6 +50,9 @@ typedef struct spill_list_query {
     size_t after_bytes;
     size_t limit; /* 1..1000: of items; SPILL_LIST_ORPHANS: of owners */
     union {
+        struct { /* SPILL_LIST_OWNERS */
+            bool unmanaged;
+        } owners;
         struct {            /* SPILL_LIST_OVERSIZED */
             int64_t slots;  /* condition: at least this many slots (deleted numbers count) */
             int64_t bytes;  /* condition: a document of at least this many bytes */

@@ -119,7 +119,8 @@ bool spill_unmanaged_measure(const spill_definition_t *definition, const bson_t 
 static const char *import_advice(const spill_definition_t *definition)
 {
     if (definition->layout == SPILL_LAYOUT_OUTLIER && spill_schema_of(definition)->appends_to_head)
-        return "run `spillway migrate' to adopt them";
+        return "use your driver's own reads and updates ($push, $pull, $set), or adopt them: "
+               "`spillway plan' makes a plan for `spillway migrate'";
     if (spill_schema_of(definition)->keeps_top_n)
         return "save them elsewhere, unset the field, and append them (`spillway import')";
     if (definition->layout == SPILL_LAYOUT_OUTLIER)

@@ -22,6 +22,14 @@ typedef enum spill_upstream_kind {
 
 #define SPILL_UPSTREAM_HOST_BYTES 256
 
+#define SPILL_UPSTREAM_NOTE_BYTES 512
+
+/*
+ * A field of a gateway's hello, with its version. A store is never opened through a gateway, which
+ * hides the bookkeeping and the pages.
+ */
+#define SPILL_UPSTREAM_GATEWAY_FIELD "spillway"
+
 typedef struct spill_upstream_primary {
     char host[SPILL_UPSTREAM_HOST_BYTES];
     uint16_t port;
@@ -66,5 +74,14 @@ spill_code_t spill_upstream_find(spill_upstream_t *upstream, spill_upstream_prim
  */
 spill_code_t spill_upstream_probe(spill_upstream_t *upstream, const char *collection,
                                   spill_error_t *error);
+
+/*
+ * Does a definition name an array that is not there? Then `note` says what is missing: the
+ * collection has no document, or none of its documents has the field. Else, or if the server does
+ * not answer within two seconds, it is "". One or two commands; a field that is missing costs a
+ * scan of the collection.
+ */
+void spill_upstream_note_missing(spill_upstream_t *upstream, const char *collection,
+                                 const char *array, char note[SPILL_UPSTREAM_NOTE_BYTES]);
 
 #endif

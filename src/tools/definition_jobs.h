@@ -236,6 +236,13 @@ spill_code_t spill_drop_owners(spill_store_t *store, const char *name, bool docu
 spill_code_t spill_drop_emptied(spill_store_t *store, const char *uri,
                                 const spill_definition_t *definition, spill_error_t *error);
 
+/*
+ * Fail with SPILL_NOT_FOUND: the definition has no such owner. If the owner is a string with the
+ * digits of an ObjectId, the message shows how to write an ObjectId. (stats.c)
+ */
+spill_code_t spill_fail_no_owner(const char *name, const spill_value_t *owner,
+                                 spill_error_t *error);
+
 /* ---- contents -------------------------------------------------------------------------------- */
 
 /* What an owner's array contains. With layout bucket: all of its windows together. */
@@ -244,16 +251,18 @@ typedef struct spill_owner_totals {
     int64_t elements;
     int64_t bytes;     /* of the elements' values */
     int64_t newest_ms; /* the latest time of an element; SPILL_DATE_UNKNOWN: none has one */
+    bool unmanaged;    /* the array is in the owner's document, and Spillway has not adopted it */
 } spill_owner_totals_t;
 
 /* Return false to stop. */
 typedef bool (*spill_owner_totals_fn)(void *context, const spill_owner_totals_t *totals);
 
 /*
- * Read every element once, and visit each owner in the store's order. `prefix`: only owners that
- * are strings, or ObjectIds in hexadecimal digits, and begin with this text; NULL: all. The
- * elements of other owners are not read. If an owner is SPILL_CORRUPT, report it to the store's log
- * and skip it; the call then returns SPILL_CORRUPT at its end. Memory: one owner's name.
+ * Read every element once, and visit each owner in the store's order, also those whose arrays are
+ * unmanaged (spill_array_has_unmanaged). `prefix`: only owners that are strings, or ObjectIds in
+ * hexadecimal digits, and begin with this text; NULL: all. The elements of other owners are not
+ * read. If an owner is SPILL_CORRUPT, report it to the store's log and skip it; the call then
+ * returns SPILL_CORRUPT at its end. Memory: one owner's name.
  */
 spill_code_t spill_stats_owners(spill_array_t *array, const char *prefix,
                                 spill_owner_totals_fn visit, void *context, spill_error_t *error);
@@ -273,6 +282,7 @@ typedef struct spill_stats_owner {
 
 typedef struct spill_stats {
     int64_t owners;
+    int64_t unmanaged; /* of these, owners of unmanaged arrays */
     int64_t elements;
     int64_t bytes; /* of the elements' values */
     /*

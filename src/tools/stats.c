@@ -5,6 +5,7 @@
 #include "bson/record.h"
 #include "core/array.h"
 #include "definition/schema.h"
+#include "util/error.h"
 
 #include <string.h>
 
@@ -19,6 +20,22 @@ typedef struct collector {
     bool stopped; /* by the visitor */
     bson_t owner; /* the current one, under an empty name */
 } collector_t;
+
+/* ---- a missing owner ------------------------------------------------------------------------- */
+
+spill_code_t spill_fail_no_owner(const char *name, const spill_value_t *owner, spill_error_t *error)
+{
+    char hint[96] = "";
+    const char *text = owner->type == BSON_TYPE_UTF8 ? (const char *)owner->data + 4 : "";
+    char *json = spill_value_to_json(owner, false);
+    if (strlen(text) == 24 && bson_oid_is_valid(text, 24))
+        snprintf(hint, sizeof hint, " (a string); an ObjectId is written {\"$oid\": \"%.24s\"}",
+                 text);
+    spill_fail(error, SPILL_NOT_FOUND, "'%s' has no owner %s%s", name, json ? json : "(not UTF-8)",
+               hint);
+    bson_free(json);
+    return SPILL_NOT_FOUND;
+}
 
 /* ---- lengths --------------------------------------------------------------------------------- */
 
@@ -165,7 +182,10 @@ static spill_code_t count_owner(void *context, const spill_value_t *owner, spill
     if (!wanted)
         return SPILL_OK;
     const spill_owner_totals_t before = collector->totals;
-    spill_code_t code = spill_walk_owner(collector->array, owner, count_element, collector, error);
+    bool managed = true;
+    spill_code_t code =
+        spill_walk_any(collector->array, owner, count_element, collector, &managed, error);
+    collector->totals.unmanaged = !managed;
     bool counts =
         code == SPILL_OK || (code == SPILL_CORRUPT && collector->array->store->options.partial &&
                              collector->totals.elements > before.elements);
@@ -184,7 +204,7 @@ spill_code_t spill_stats_owners(spill_array_t *array, const char *prefix,
                              .context = context,
                              .totals = {.newest_ms = SPILL_DATE_UNKNOWN}};
     bson_init(&collector.owner);
-    spill_code_t code = spill_each_owner(array, count_owner, &collector, true, error);
+    spill_code_t code = spill_each_array(array, count_owner, &collector, error);
     if (!collector.stopped)
         end_owner(&collector);
     else if (code == SPILL_CANCELLED)
@@ -197,6 +217,7 @@ static bool add_owner(void *context, const spill_owner_totals_t *totals)
 {
     spill_stats_t *stats = context;
     stats->owners++;
+    stats->unmanaged += totals->unmanaged ? 1 : 0;
     stats->elements += totals->elements;
     stats->bytes += totals->bytes;
     add_length(stats, totals->elements);

@@ -24,6 +24,9 @@ done
 expect 2
 expect 2 reed db events
 has err "did you mean 'read'?"
+expect 2 help nope
+is err "spillway: there is no command 'nope'
+Try 'spillway --help'."
 
 # A wrong option, or an argument too many, names the option that was probably meant.
 # hint TEXT ARGUMENT...
@@ -389,9 +392,10 @@ json.dump(one, open("wanted", "w"))'
 expect 0 define "$db" likes --json
 python3 -c 'import json; assert json.load(open("out")) == json.load(open("wanted"))' || fail "--like: $(cat out wanted)"
 expect 0 define "$db" posts.comments --preset gateway --collection posts --array comments
-expect 0 define "$db" posts.likes --like posts.comments --array likes --json --quiet
+expect 4 define "$db" posts.likes --like posts.comments --array likes # the gateway serves one of a collection
+expect 0 define "$db" posts.likes --like posts.comments --collection fans --array likes --json --quiet
 expect 0 define "$db" posts.likes
-has out 'posts.likes, pages in posts.likes.pages'
+has out 'fans.likes, pages in fans.likes.pages'
 expect 3 define "$db" more --like nobody
 has err "there is no definition 'nobody' in the store"
 expect 2 define "$db" more --like logs --preset feed

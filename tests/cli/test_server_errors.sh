@@ -47,12 +47,25 @@ for uri in "mongodb://u:$secret@" "mongodb://u:$secret@h:port/db" "mongodb://u:$
     done
 done
 
+fails 2 "the option 'tsl', which the driver does not know" \
+    count "mongodb://u:$secret@h/db?w=1&tsl=true" ev alice
+fails 2 "the option 'tsl', which the driver does not know" \
+    define "mongodb://u:$secret@h/db?tsl=true" ev --preset feed
 fails 2 "raise maxPoolSize" count "mongodb://u:$secret@h/db?waitQueueTimeoutMS=5" ev alice
 fails 2 "encode characters other than letters" count "mongodb://u%zz:$secret@h/db" ev alice
 fails 3 "tlsCertificateKeyFile: No such file" \
     count "mongodb://h/db?tls=true&tlsCertificateKeyFile=$PWD/nowhere.pem" ev alice
 
 # ---- no server -----------------------------------------------------------------------------------
+
+# A server that runs, but not as the connection string says. Options of other drivers are no error.
+short="serverSelectionTimeoutMS=500"
+fails 3 "answers only without TLS, and the connection string has tls=true" \
+    count "${SPILLWAY_TEST_URI%/}/db?tls=true&$short" ev alice
+fails 3 "answers, but is no member of a replica set" \
+    count "${SPILLWAY_TEST_URI%/}/db?replicaSet=rs0&$short" ev alice
+fails 3 "the database has no Spillway definitions" \
+    count "${SPILLWAY_TEST_URI%/}/no_such_db?uuidRepresentation=standard&timeoutMS=9000" ev alice
 
 nobody_there="mongodb://u:$secret@127.0.0.1:1/db?serverSelectionTimeoutMS=200"
 fails 3 "127.0.0.1:1/db: " count "$nobody_there" ev alice

@@ -10,8 +10,8 @@ import urllib.request
 
 import bson
 
-from gateway_lib import (COMPRESSED, MORE_TO_COME, MSG, Gateway, Server, body_of, frame, is_closed,
-                         message, query, receive, run, wait_until)
+from gateway_lib import (COMPRESSED, DEFINITION, MORE_TO_COME, MSG, WAIT_SECONDS, Gateway, Server,
+                         body_of, frame, is_closed, message, query, receive, run, wait_until)
 
 
 def pair(*options, **server_options):
@@ -332,6 +332,52 @@ def memory_is_bounded():
     gateway.stop()
 
 
+def replies_give_their_memory_back():
+    """The next command comes while a long reply is unsent."""
+    found = {"cursor": {"id": bson.Int64(0), "ns": "d.posts",
+                        "firstBatch": [{"_id": 1, "x": "y" * 150000}]}, "ok": 1.0}
+    _, gateway = pair("--memory", "2MiB", definitions=[DEFINITION], recorded=("d",),
+                      script={"find": lambda _: found})
+    with gateway.connect() as end:
+        end.sendall(message({"find": "posts", "$db": "d"}) * 40)
+        for _ in range(40):
+            answer = body_of(receive(end))
+            assert answer["ok"] == 1, answer
+    gateway.stop()
+
+
+class StuckServer(Server):
+    """It reads no further until it may answer."""
+
+    def answer_app(self, name, data, request):
+        self.may_answer.wait()
+        return super().answer_app(name, data, request)
+
+
+def unanswered_commands_do_not_fill_memory():
+    """A server that is slower than commands without a reply stops the client, and gets all of them."""
+    server = StuckServer()
+    gateway = Gateway(f"mongodb://127.0.0.1:{server.port}/d", "--header-timeout", "1")
+    sent = [message({"insert": "c", "x": b"y" * 60000, "$db": "app"}, flags=MORE_TO_COME, request=i)
+            for i in range(2000)]
+    data, at = memoryview(b"".join(sent)), 0
+    with gateway.connect() as end:
+        end.settimeout(3)
+        try:
+            while at < len(data):
+                at += end.send(data[at:at + 65536])
+        except TimeoutError:
+            pass
+        assert at < 60 << 20, at  # the buffers of four sockets, and less than 1 MiB in the gateway
+        server.may_answer.set()
+        end.settimeout(WAIT_SECONDS)
+        end.sendall(data[at:])
+        end.sendall(message({"ping": 1, "$db": "app"}))
+        assert body_of(receive(end))["ok"] == 1
+    assert server.received[:-1] == sent
+    gateway.stop()
+
+
 def slow_readers_do_not_fill_memory():
     """A client that does not read its 44 MB reply stops the upstream connection."""
     server, gateway = pair()
@@ -473,6 +519,6 @@ run([bytes_pass_unchanged, without_definitions_all_commands_pass_unchanged, piec
      replies_to_unanswered_are_dropped, hello_is_the_gateways,
      hello_of_a_set, options_of_hello, authentication_is_relayed, refusals, repeated_writes_are_made_once,
      malformed_messages_close,
-     slow_clients_are_closed, broken_upstream_closes, memory_is_bounded,
-     slow_readers_do_not_fill_memory, connections_are_limited, drain_lets_commands_end, drain_ends,
+     slow_clients_are_closed, broken_upstream_closes, memory_is_bounded, replies_give_their_memory_back,
+     slow_readers_do_not_fill_memory, unanswered_commands_do_not_fill_memory, connections_are_limited, drain_lets_commands_end, drain_ends,
      failover_is_followed, metrics, slow_commands_are_logged])

@@ -256,6 +256,13 @@ static void make_positional(random_program_t *program, char *filter, char *updat
     print(update, "{\"$set\":{\"f.$[e]\":1}},\"arrayFilters\":[{\"e\":{\"$gt\":%d}}]", value);
 }
 
+/* Would both servers insert the same document? */
+static bool may_upsert(const char *filter, const char *update)
+{
+    return strstr(filter, "\"f\"") == NULL && strstr(filter, "\"k\"") == NULL &&
+           strncmp(update, "{\"k\"", 4) != 0;
+}
+
 static void add_statement(random_program_t *program, char *text)
 {
     char filter[TEXT_SIZE], update[TEXT_SIZE];
@@ -263,8 +270,7 @@ static void add_statement(random_program_t *program, char *text)
     make_update(program, update);
     /* A path in F may fail for one of many documents; some servers then change none of them. */
     bool many = random_roll(program, 8) == 0 && update[2] == '$' && strstr(update, "\"f.") == NULL;
-    bool upsert = random_roll(program, 5) == 0 && strstr(filter, "\"f\"") == NULL &&
-                  strstr(filter, "\"k\"") == NULL && strncmp(update, "{\"k\"", 4) != 0;
+    bool upsert = random_roll(program, 5) == 0 && may_upsert(filter, update);
     if (many)
         print(filter, "{\"a\":%d}", (int)random_roll(program, 3));
     else if (!upsert && random_roll(program, 10) == 0)
@@ -289,13 +295,17 @@ static void make_modify(random_program_t *program, char *text)
     char filter[TEXT_SIZE], update[TEXT_SIZE];
     make_filter(program, filter);
     make_update(program, update);
-    if (random_roll(program, 4) == 0)
+    bool upsert = random_roll(program, 2) == 0 && may_upsert(filter, update);
+    if (upsert && random_roll(program, 4) == 0)
+        add(filter, ",\"sort\":{\"a\":1}");
+    else if (!upsert && random_roll(program, 4) == 0)
         print(filter, "{\"a\":%d},\"sort\":{\"_id\":-1}", (int)random_roll(program, 3));
     if (random_roll(program, 5) == 0)
         print(text, "{\"findAndModify\":\"c\",\"query\":%s,\"remove\":true", filter);
     else
-        print(text, "{\"findAndModify\":\"c\",\"query\":%s,\"update\":%s,\"new\":%s", filter,
-              update, random_roll(program, 2) == 0 ? "true" : "false");
+        print(text, "{\"findAndModify\":\"c\",\"query\":%s,\"update\":%s,\"new\":%s%s", filter,
+              update, random_roll(program, 2) == 0 ? "true" : "false",
+              upsert ? ",\"upsert\":true" : "");
     add_projection(program, "fields", text);
     add(text, "}");
 }

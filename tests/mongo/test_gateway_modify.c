@@ -135,6 +135,84 @@ static void a_filter_with_let_finds_the_same(void **state)
                 "n", "1");
 }
 
+/* A sort is for the document that is found, so {"_id": ...} with one finds the same document. */
+static void make_upsert(int owner, int value, const char *options, char command[512])
+{
+    snprintf(command, 512,
+             "{\"findAndModify\": \"c\", \"query\": {\"_id\": %d}, \"update\": {\"$push\": {\"f\": "
+             "%d}}, \"upsert\": true, \"fields\": {\"f\": 1, \"_id\": 0}%s}",
+             owner, value, options);
+}
+
+/* An upsert finds a document of every kind, and makes none beside it. */
+static void an_upsert_finds_the_document(void **state)
+{
+    static const char *const sorts[] = {"", ", \"sort\": {\"_id\": 1}"};
+    static const char *const elements[] = {"[ 0 ]", "[ 0, 1, 2, 3 ]",
+                                           "[ 0, 1, 2, 3, 4, 5, 6, 7, 8 ]"};
+    static const int lengths[] = {1, 4, 9}; /* unmanaged, adopted, with pages */
+    gateway_fixture_t *fixture = *state;
+    int owner = 0;
+    for (size_t kind = 0; kind < sizeof lengths / sizeof *lengths; kind++)
+        for (size_t sort = 0; sort < sizeof sorts / sizeof *sorts; sort++) {
+            char before[128], after[128], options[128], command[512];
+            gateway_push(fixture, ++owner, 0, lengths[kind]);
+            gateway_settle(fixture);
+            snprintf(before, sizeof before, "{ \"f\" : %s }", elements[kind]);
+            make_upsert(owner, 50, sorts[sort], command);
+            gateway_try(fixture, command, "value", before);
+            snprintf(after, sizeof after, "{ \"f\" : %.*s, 50, 51 ] }",
+                     (int)strlen(elements[kind]) - 2, elements[kind]);
+            snprintf(options, sizeof options, ", \"new\": true%s", sorts[sort]);
+            make_upsert(owner, 51, options, command);
+            gateway_try(fixture, command, "value", after);
+            make_upsert(owner + 100, 1, options, command); /* absent */
+            gateway_try(fixture, command, "value", "{ \"f\" : [ 1 ] }");
+        }
+}
+
+/* Before the gateway inserts the document, another gateway does, and adopts its array. */
+static bool push_before_the_insert(gateway_client_t *client, const bson_t *body)
+{
+    gateway_fixture_t other = {.client = client->context};
+    bson_iter_t upsert;
+    if (!bson_iter_init_find(&upsert, body, "upsert"))
+        return true;
+    client->before_call = NULL;
+    gateway_push(&other, 1, 0, 4);
+    return true;
+}
+
+static void an_upsert_that_loses_a_race_appends(void **state)
+{
+    gateway_fixture_t *fixture = *state;
+    char command[512];
+    fixture->client->context = gateway_client_new(fixture->uri);
+    fixture->client->before_call = push_before_the_insert;
+    make_upsert(1, 50, ", \"new\": true", command);
+    gateway_try(fixture, command, "value", "{ \"f\" : [ 0, 1, 2, 3, 50 ] }");
+    assert_null(fixture->client->before_call);
+    gateway_client_free(fixture->client->context);
+}
+
+/* A document that breaks another unique index is no document that the upsert finds. */
+static void an_upsert_that_breaks_an_index_fails(void **state)
+{
+    gateway_fixture_t *fixture = *state;
+    gateway_try(fixture,
+                "{\"createIndexes\": \"c\", \"indexes\": [{\"key\": {\"u\": 1}, \"name\": "
+                "\"u\", \"unique\": true}]}",
+                "ok", "1.0");
+    gateway_try(fixture, "{\"insert\": \"c\", \"documents\": [{\"_id\": 1, \"u\": 1}]}", "n", "1");
+    bson_t *reply = gateway_run_json(
+        fixture->client,
+        "{\"findAndModify\": \"c\", \"query\": {\"_id\": 2}, \"update\": {\"$push\": "
+        "{\"f\": 1}, \"$set\": {\"u\": 1}}, \"upsert\": true}");
+    gateway_expect(reply, "ok", "0.0");
+    bson_destroy(reply);
+    gateway_try(fixture, "{\"count\": \"c\"}", "n", "1");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, gateway_setup, gateway_teardown)
@@ -143,6 +221,9 @@ int main(void)
         TEST(a_removed_head_without_a_field_is_returned_empty),
         TEST(a_filter_with_let_finds_the_same),
         TEST(an_operator_on_a_missing_array_changes_nothing),
+        TEST(an_upsert_finds_the_document),
+        TEST(an_upsert_that_loses_a_race_appends),
+        TEST(an_upsert_that_breaks_an_index_fails),
         cmocka_unit_test(a_path_through_an_array_is_the_servers),
     };
     server_uri();

@@ -214,6 +214,8 @@ static void a_document_past_16_mb_is_read_whole(void **state)
     bson_iter_t message;
     assert_true(bson_iter_init_find(&message, reply, "errmsg"));
     assert_non_null(strstr(bson_iter_utf8(&message, NULL), "$slice"));
+    if (strstr(bson_iter_utf8(&message, NULL), "the document of _id 1 with") == NULL)
+        fail_msg("the message does not name the document: %s", bson_iter_utf8(&message, NULL));
     bson_destroy(reply);
     gateway_fixture_free(fixture);
 }

@@ -57,7 +57,7 @@ fails "TLS handshake failed"
 over_tls "tls=true" # the system's authorities did not sign this certificate
 fails "TLS handshake failed"
 over_tls "tls=false"
-fails "127.0.0.1:$port"
+fails "127.0.0.1:$port answers only with TLS, and the connection string has not tls=true"
 serve elsewhere
 over_tls "tls=true&tlsCAFile=$PWD/ours.ca.pem"
 fails "TLS handshake failed"

@@ -531,7 +531,7 @@ void sim_check_finding(void *context, const spill_finding_t *finding)
     if (strstr(finding->text, "a drop of the owner was begun") && world->drop_begun[owner])
         return;
     bool ended = world->ends[owner].any || (world->settings.notes && world->drop_begun[owner]);
-    if (strstr(finding->text, "have no head") && ended)
+    if (strstr(finding->text, " no head: ") && ended)
         return;
     if (strstr(finding->text, "left of an owner that was dropped")) {
         const sim_model_moment_t *now = sim_model_now(&world->plains[owner]);

@@ -26,7 +26,8 @@ static void assert_advice(const char *preset, spill_layout_t layout, const char 
 static void advice_depends_on_layout(void **state)
 {
     (void)state;
-    assert_advice("feed-recent", SPILL_LAYOUT_OUTLIER, "", "run `spillway migrate' to adopt them");
+    assert_advice("feed-recent", SPILL_LAYOUT_OUTLIER, "",
+                  "`spillway plan' makes a plan for `spillway migrate'");
     assert_advice("feed", SPILL_LAYOUT_OUTLIER, "", "`spillway convert --keep oldest'");
     assert_advice("feed-recent", SPILL_LAYOUT_CAPPED, "",
                   "convert that to this layout (`spillway convert')");

@@ -305,7 +305,8 @@ static void start_job(spill_connection_t *connection, spill_buffer_t *message)
                                      .received_us = connection->received_us};
     memcpy(own.user, connection->authentication.user, sizeof own.user);
     connection->awaiting = true;
-    connection->reserved_reply = connection->reserved_input; /* the job has the message now */
+    /* The job has the message now. A reply before it may be unsent. */
+    connection->reserved_reply += connection->reserved_input;
     connection->reserved_input = 0;
     connection->job = spill_translation_job_start(
         gateway, connection->loop, spill_connection_job_host, connection, message, &own);

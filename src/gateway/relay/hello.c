@@ -3,6 +3,8 @@
 
 #include "util/clock.h"
 
+#include <spillway/version.h>
+
 #include <string.h>
 
 bool spill_hello_is(const char *command)
@@ -115,6 +117,7 @@ void spill_hello_answer(const spill_target_t *target, const spill_hello_own_t *o
     BSON_APPEND_DATE_TIME(answer, "localTime", spill_clock_now_us(NULL) / 1000);
     copy_field(hello, "logicalSessionTimeoutMinutes", answer);
     BSON_APPEND_INT32(answer, "connectionId", own->connection);
+    BSON_APPEND_UTF8(answer, SPILL_UPSTREAM_GATEWAY_FIELD, SPILL_VERSION);
     append_wire_version(hello, answer);
     copy_field(hello, "readOnly", answer);
     /* With a serviceId, drivers number and retry writes. Without, they refuse loadBalanced=true. */

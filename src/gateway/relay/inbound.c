@@ -22,7 +22,7 @@ static const uint8_t *next_bytes(const spill_connection_t *connection)
 
 static bool link_is_full(const spill_connection_t *connection)
 {
-    return spill_link_unsent(connection->link) >= SPILL_STREAM_UNSENT_BYTES_MAX;
+    return connection->link && spill_link_unsent(connection->link) >= SPILL_STREAM_UNSENT_BYTES_MAX;
 }
 
 /* Pass a piece of the current message on. Returns its size. */
@@ -94,7 +94,7 @@ static bool read_header(spill_connection_t *connection, const uint8_t *bytes, si
                         spill_wire_header_t *header)
 {
     spill_error_t error;
-    if (connection->awaiting || size < SPILL_WIRE_HEADER_BYTES ||
+    if (connection->awaiting || size < SPILL_WIRE_HEADER_BYTES || link_is_full(connection) ||
         spill_stream_unsent(&connection->client) >= SPILL_STREAM_UNSENT_BYTES_MAX)
         return false;
     if (spill_wire_read_header(bytes, spill_gateway_message_bytes_max(connection->gateway), header,
@@ -150,8 +150,8 @@ static bool step(spill_connection_t *connection)
 static void pause_client(spill_connection_t *connection)
 {
     bool full = connection->passing > 0 && link_is_full(connection);
-    bool ahead = connection->passing == 0 && connection->reserved_input == 0 &&
-                 available(connection) >= AHEAD_BYTES_MAX;
+    bool ahead = connection->passing == 0 &&
+                 available(connection) >= connection->reserved_input + AHEAD_BYTES_MAX;
     spill_stream_pause(&connection->client, full || ahead);
 }
 
@@ -159,9 +159,9 @@ static void pause_client(spill_connection_t *connection)
 static void note_wait(spill_connection_t *connection)
 {
     size_t size = available(connection);
-    bool owes =
-        !connection->client.paused && (connection->passing > 0 || connection->skipping > 0 ||
-                                       (size > 0 && !connection->awaiting));
+    bool owes = !connection->client.paused &&
+                (connection->passing > 0 || connection->skipping > 0 ||
+                 (size > 0 && !connection->awaiting && !link_is_full(connection)));
     bool header = owes && connection->passing == 0 && connection->skipping == 0 &&
                   size < SPILL_WIRE_HEADER_BYTES;
     if (!owes)

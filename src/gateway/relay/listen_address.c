@@ -5,7 +5,9 @@
 
 #include <arpa/inet.h>
 #include <netdb.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { HOST_BYTES = 256 };
@@ -13,8 +15,8 @@ enum { HOST_BYTES = 256 };
 static spill_code_t fail_form(const char *text, spill_error_t *error)
 {
     return spill_fail(error, SPILL_INVALID,
-                      "--listen '%s' must be ADDRESS, ADDRESS:PORT or [IPV6]:PORT, such as "
-                      "127.0.0.1:27018",
+                      "--listen '%s' must be ADDRESS[:PORT] or [IPV6]:PORT, such as "
+                      "127.0.0.1:27018, with a port from 0 to 65535",
                       text);
 }
 
@@ -40,6 +42,14 @@ static bool split(const char *text, char host[HOST_BYTES], const char **port)
     return host[0] != '\0';
 }
 
+/* Only digits, up to 65535: getaddrinfo would take a larger number modulo 65536. */
+static bool is_port(const char *text)
+{
+    size_t length = strlen(text);
+    return length > 0 && length <= 5 && strspn(text, "0123456789") == length &&
+           strtol(text, NULL, 10) <= UINT16_MAX;
+}
+
 spill_code_t spill_listen_address_read(const char *text, uint16_t default_port,
                                        struct sockaddr_storage *address, spill_error_t *error)
 {
@@ -50,8 +60,8 @@ spill_code_t spill_listen_address_read(const char *text, uint16_t default_port,
     memset(address, 0, sizeof *address);
     if (strlen(text) >= HOST_BYTES || !split(text, host, &port))
         return fail_form(text, error);
-    if (port &&
-        (strlen(port) == 0 || strlen(port) > 5 || strspn(port, "0123456789") != strlen(port)))
+    /* A number alone is meant as a port; getaddrinfo would take it for the address 0.0.x.y. */
+    if ((port && !is_port(port)) || strspn(host, "0123456789") == strlen(host))
         return fail_form(text, error);
     snprintf(number, sizeof number, "%u", (unsigned)default_port);
     int failed = getaddrinfo(host, port ? port : number, &hints, &found);

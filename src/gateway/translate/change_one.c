@@ -70,18 +70,30 @@ void spill_change_release(spill_change_t *change)
     bson_destroy(&change->owner);
 }
 
+/* Other operators than $push: name the commands that remove and edit elements. */
+static bool refuse_edit(spill_translation_t *translation, const spill_statement_t *statement)
+{
+    char *reason = bson_strdup_printf(
+        "the array has pages: append with $push, and change other fields; `spillway remove STORE "
+        "%s OWNER` and `spillway edit STORE %s OWNER` change elements "
+        "(docs/reference/gateway.md#remove-or-edit-an-element)",
+        translation->at->definition->name, translation->at->definition->name);
+    spill_translation_refuse(translation, statement->field, statement->operation, reason);
+    bson_free(reason);
+    return false;
+}
+
 bool spill_change_refuse(spill_translation_t *translation, const spill_statement_t *statement)
 {
-    static const char reason[] =
-        "append with $push, and change other fields; other operators work on arrays that have no "
-        "pages";
     if (statement->kind == SPILL_STATEMENT_ARRAY && statement->touches_other_field)
         return spill_translation_refuse(translation, statement->field, statement->operation,
                                         "Spillway maintains the definition's fields other than "
                                         "the array: leave them out of the update");
     if (statement->kind == SPILL_STATEMENT_ARRAY)
-        return spill_translation_refuse(translation, statement->field, statement->operation,
-                                        statement->reason != NULL ? statement->reason : reason);
+        return statement->reason != NULL
+                   ? spill_translation_refuse(translation, statement->field, statement->operation,
+                                              statement->reason)
+                   : refuse_edit(translation, statement);
     return spill_translation_refuse(translation, translation->array, "a filter",
                                     "the server does not search the pages: give the _id alone, or "
                                     "conditions on other fields");
@@ -360,7 +372,7 @@ static bool may_be_full(const spill_change_t *change)
 {
     const spill_translation_t *translation = change->translation;
     return change->statement->kind == SPILL_STATEMENT_PUSH && !translation->close &&
-           spill_translation_failure_code(translation) != SPILL_SERVER_DUPLICATE_KEY;
+           !spill_translation_is_duplicate(translation);
 }
 
 static bool is_full(const spill_change_t *change, const spill_look_t *look)
@@ -376,7 +388,7 @@ static bool insert(tries_t *tries)
         return false;
     tries->inserted = true;
     return attempt_unmanaged(tries->change, true, true) ||
-           spill_translation_failure_code(tries->change->translation) == SPILL_SERVER_DUPLICATE_KEY;
+           spill_translation_is_duplicate(tries->change->translation);
 }
 
 /*
@@ -420,8 +432,7 @@ static bool change_after(tries_t *tries, const spill_look_t *look, bool failed)
 {
     spill_change_t *change = tries->change;
     spill_translation_t *translation = change->translation;
-    bool duplicate =
-        failed && spill_translation_failure_code(translation) == SPILL_SERVER_DUPLICATE_KEY;
+    bool duplicate = failed && spill_translation_is_duplicate(translation);
     bool full = failed && is_full(change, look);
     if (failed && !duplicate && !full)
         return false;
@@ -496,8 +507,13 @@ bool spill_change_one(spill_change_t *change)
         return false;
     if (is_made(change))
         return true;
-    /* Other statements on F may fail on an empty document, though there is one that is managed. */
-    bool inserts = statement->upsert && by_id && statement->kind == SPILL_STATEMENT_PUSH;
+    /*
+     * Other statements on F may fail on an empty document, though there is one that is managed. A
+     * findAndModify looks first too: its insert beside a managed array is an error of the server,
+     * and servers disagree on its code.
+     */
+    bool inserts = statement->upsert && by_id && statement->kind == SPILL_STATEMENT_PUSH &&
+                   change->prepare == NULL;
     bool sent = inserts ? insert(&tries) : attempt_unmanaged(change, true, false);
     if (!sent && !may_be_full(change))
         return false;

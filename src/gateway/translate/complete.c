@@ -2,6 +2,7 @@
 #include "gateway/translate/asked.h"
 
 #include "bson/field_path.h"
+#include "bson/value.h"
 #include "definition/schema.h"
 #include "definition/stored_names.h"
 #include "gateway/translate/mention.h"
@@ -76,6 +77,22 @@ typedef struct completion {
     bool newest_first;
 } completion_t;
 
+/* Name the document: a find of many has one that is too long. */
+static bool fail_too_long(const completion_t *completion)
+{
+    enum { ID_SHOWN_MAX = 200 };
+    const char *array = completion->translation->array;
+    char *json = spill_value_to_json(&completion->owner, false);
+    bool shown = json != NULL && strlen(json) <= ID_SHOWN_MAX;
+    spill_translation_fail(
+        completion->translation, SPILL_SERVER_DOCUMENT_TOO_LARGE,
+        "spillway: the document%s%s with the whole array '%s' would exceed the message size: ask "
+        "for a part of it, as in {\"%s\": {$slice: -100}}, or leave it out, {\"%s\": 0}",
+        shown ? " of _id " : "", shown ? json : "", array, array, array);
+    bson_free(json);
+    return false;
+}
+
 static bool append_element(completion_t *completion, const spill_value_t *element)
 {
     char text[16];
@@ -86,12 +103,7 @@ static bool append_element(completion_t *completion, const spill_value_t *elemen
         completion->length++;
         return true;
     }
-    return spill_translation_fail(
-        completion->translation, SPILL_SERVER_DOCUMENT_TOO_LARGE,
-        "spillway: the document with the whole array '%s' would exceed the message size: ask for a "
-        "part of it, as in {\"%s\": {$slice: -100}}, or leave it out, {\"%s\": 0}",
-        completion->translation->array, completion->translation->array,
-        completion->translation->array);
+    return fail_too_long(completion);
 }
 
 /* Read [options->after + 1, options->before) or less; append it. *count: the elements read. */

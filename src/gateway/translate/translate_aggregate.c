@@ -103,6 +103,19 @@ static void hide_spill(const spill_translation_t *translation, const spill_pipel
     bson_append_array_end(body, &made);
 }
 
+static bool refuse_use(spill_translation_t *translation)
+{
+    char *reason = bson_strdup_printf(
+        "the pipeline uses the array, and the server sees no pages: read the newest elements with "
+        "find and the projection {\"%s\": {\"$slice\": -50}}, or all of them with find, and count, "
+        "group or choose in the application; add the _id of an array without pages; or leave the "
+        "array out (docs/reference/gateway.md#count-or-search-the-elements)",
+        translation->array);
+    spill_translation_refuse(translation, translation->array, "aggregate", reason);
+    bson_free(reason);
+    return false;
+}
+
 /* The pipeline needs F in the documents: right as long as no owner that it reads has pages. */
 static bool run_on_heads(spill_translation_t *translation, const spill_pipeline_t *pipeline,
                          spill_asked_t *asked, bson_t *answer)
@@ -115,7 +128,7 @@ static bool run_on_heads(spill_translation_t *translation, const spill_pipeline_
     if (!spill_translation_find_pages(translation, NULL, asked->filter, &any))
         return false;
     if (any)
-        return spill_translation_refuse_search(translation, asked->filter, "aggregate");
+        return refuse_use(translation);
     hide_spill(translation, pipeline, &body);
     return spill_translation_call(translation, &body, answer);
 }

@@ -291,6 +291,22 @@ int spill_translation_failure_code(const spill_translation_t *translation)
                : 0;
 }
 
+bool spill_translation_is_duplicate(const spill_translation_t *translation)
+{
+    bson_iter_t text;
+    switch (spill_translation_failure_code(translation)) {
+    case SPILL_SERVER_DUPLICATE_KEY:
+        return true;
+    case SPILL_SERVER_INTERNAL_ERROR:
+        return bson_iter_init_find(&text, &translation->failure, "errmsg") &&
+               BSON_ITER_HOLDS_UTF8(&text) &&
+               strstr(bson_iter_utf8(&text, NULL),
+                      "duplicate key value violates unique constraint") != NULL;
+    default:
+        return false;
+    }
+}
+
 bool spill_translation_may_have_changed(const spill_translation_t *translation)
 {
     return translation->close ||

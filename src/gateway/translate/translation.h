@@ -99,6 +99,12 @@ void spill_translation_note_refusal(const spill_translation_t *translation);
 /* The code of the stored failure; 0: none. */
 int spill_translation_failure_code(const spill_translation_t *translation);
 
+/*
+ * Is the stored failure that a document with the same unique key exists? FerretDB says so of a
+ * findAndModify with code 1 and PostgreSQL's text, other servers with code 11000.
+ */
+bool spill_translation_is_duplicate(const spill_translation_t *translation);
+
 /* After a failed call of upstream: may it have made the command? */
 bool spill_translation_may_have_changed(const spill_translation_t *translation);
 

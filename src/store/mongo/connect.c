@@ -1,12 +1,14 @@
 /* The URI, the pool of clients, and the check of the server's abilities. */
 #include "store/mongo/guarded.h"
 #include "store/raw_reader.h"
+#include "store/upstream.h"
 
 #include "util/error.h"
 #include "util/text.h"
 
 #include <errno.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -138,6 +140,41 @@ static spill_code_t fail_parse(const char *text, const bson_error_t *cause, spil
                       "sign");
 }
 
+/*
+ * The driver ignores an option that it does not know, and warns. A typing error in `tls` would send
+ * the password in the clear, so it is an error here. Options of other drivers that change nothing
+ * for a store are no error: applications share connection strings.
+ */
+static spill_code_t check_options(const char *warnings, spill_error_t *error)
+{
+    static const char start[] = "Unsupported URI option \"";
+    static const char *const harmless[] = {"maxconnecting", "minpoolsize",
+                                           "maxidletimems", "servermonitoringmode",
+                                           "timeoutms",     "uuidrepresentation"};
+    for (const char *at = warnings; (at = strstr(at, start)) != NULL;) {
+        at += sizeof start - 1;
+        size_t length = strcspn(at, "\"\n");
+        bool known = false;
+        for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
+            known = known ||
+                    (strlen(harmless[i]) == length && strncasecmp(harmless[i], at, length) == 0);
+        if (!known)
+            return spill_fail(error, SPILL_INVALID,
+                              "the connection string has the option '%.*s', which the driver does "
+                              "not know: correct or remove it",
+                              (int)(length < 64 ? length : 64), at);
+    }
+    return SPILL_OK;
+}
+
+static mongoc_uri_t *parse_uri(const char *text, bson_string_t *warnings, bson_error_t *cause)
+{
+    spill_driver_keep_warnings(warnings);
+    mongoc_uri_t *uri = mongoc_uri_new_with_error(text, cause);
+    spill_driver_keep_warnings(NULL);
+    return uri;
+}
+
 static spill_code_t parse(const char *text, mongoc_uri_t **uri, spill_error_t *error)
 {
     bson_error_t cause;
@@ -146,9 +183,13 @@ static spill_code_t parse(const char *text, mongoc_uri_t **uri, spill_error_t *e
         return spill_fail(error, SPILL_INVALID,
                           "the connection string has an @ in the user's name, the password or the "
                           "database: write %%40, for / write %%2F, and for ? write %%3F");
-    *uri = mongoc_uri_new_with_error(text, &cause);
+    bson_string_t *warnings = bson_string_new(NULL);
+    *uri = parse_uri(text, warnings, &cause);
+    spill_code_t code = *uri ? check_options(warnings->str, error) : SPILL_OK;
+    bson_string_free(warnings, true);
     if (!*uri)
         return fail_parse(text, &cause, error);
+    SPILL_TRY(code);
     const char *database = mongoc_uri_get_database(*uri);
     if (!database || database[0] == '\0')
         return spill_fail(error, SPILL_INVALID,
@@ -200,8 +241,16 @@ static spill_code_t check_server(spill_mongo_t *store, spill_error_t *error)
     bson_iter_t iter;
     spill_code_t code = SPILL_OK;
     if (!good)
-        code = name_files(mongoc_client_get_uri(client), &cause,
-                          spill_mongo_fail(store, NULL, false, &cause, &reply, error), error);
+        code = spill_mongo_name_cause(
+            mongoc_client_get_uri(client), &cause,
+            name_files(mongoc_client_get_uri(client), &cause,
+                       spill_mongo_fail(store, NULL, false, &cause, &reply, error), error),
+            error);
+    else if (bson_iter_init_find(&iter, &reply, SPILL_UPSTREAM_GATEWAY_FIELD))
+        code =
+            spill_fail(error, SPILL_INVALID,
+                       "%s: this is a Spillway gateway: give the address of the server behind it",
+                       store->place);
     else if (!bson_iter_init_find(&iter, &reply, "maxWireVersion") ||
              spill_iter_int64(&iter) < WIRE_VERSION_MIN)
         code = spill_fail(error, SPILL_FORMAT,

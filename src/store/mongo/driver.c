@@ -18,6 +18,22 @@ spill_driver_t spill_driver;
 
 static char failure[256]; /* why libmongoc is not loaded; "": it is */
 
+static _Thread_local bson_string_t *kept; /* NULL: warnings are dropped */
+
+void spill_driver_keep_warnings(bson_string_t *warnings)
+{
+    kept = warnings;
+}
+
+static void keep_warning(mongoc_log_level_t level, const char *domain, const char *message,
+                         void *context)
+{
+    (void)domain;
+    (void)context;
+    if (kept && level == MONGOC_LOG_LEVEL_WARNING)
+        bson_string_append_printf(kept, "%s\n", message);
+}
+
 /*
  * Turn off the driver's own log, which would go to the program's output. Errors have the causes. A
  * program that uses the driver itself keeps its log.
@@ -34,7 +50,7 @@ static void load(void)
                             &spill_driver, failure, sizeof failure))
         return;
     if (!before)
-        mongoc_log_set_handler(NULL, NULL);
+        mongoc_log_set_handler(keep_warning, NULL);
     mongoc_init();
 }
 

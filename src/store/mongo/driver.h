@@ -19,6 +19,12 @@
  */
 spill_code_t spill_driver_load(spill_error_t *error);
 
+/*
+ * Keep the driver's warnings of this thread in `warnings` until the next call, which may be with
+ * NULL. A program that has loaded the driver itself gets them in its own log instead.
+ */
+void spill_driver_keep_warnings(bson_string_t *warnings);
+
 #define SPILL_DRIVER_FUNCTIONS(X)                                                                  \
     X(apm_callbacks_destroy)                                                                       \
     X(apm_callbacks_new)                                                                           \

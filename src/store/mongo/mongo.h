@@ -7,6 +7,7 @@
  * The files, from the wire up:
  *   driver.c            load libmongoc
  *   connect.c           the URI, the pool of clients, the abilities of the server; dispatch
+ *   selection.c         why the driver selects no server
  *   pool.c              a pool that belongs to the program (spillway/mongoc.h)
  *   command.c           one command each: find and modify, update, insert, delete, aggregate
  *   answer.c            the meaning of errors; checked documents of cursors
@@ -99,6 +100,15 @@ spill_code_t spill_mongo_fail(const spill_mongo_t *store, const char *collection
 
 /* Does the server report a duplicate key? */
 bool spill_mongo_is_duplicate(const bson_error_t *cause);
+
+/* ---- selection.c ----------------------------------------------------------------------------- */
+
+/*
+ * If the driver has selected no server, add the cause to the error, when a probe finds one: the
+ * server speaks TLS or not, or is of another replica set. Waits up to 4 s. Returns `code`.
+ */
+spill_code_t spill_mongo_name_cause(const mongoc_uri_t *uri, const bson_error_t *cause,
+                                    spill_code_t code, spill_error_t *error);
 
 /* ---- connect.c ------------------------------------------------------------------------------- */
 

@@ -207,17 +207,27 @@ static void add_owner(search_t *search, const bson_t *document, const spill_valu
     spill_listing_add_owner(search->listing, id);
 }
 
+/* Conditions: the array is managed or, if `unmanaged`, it has an element. */
+static bson_t *owners_conditions(const spill_definition_t *definition, bool unmanaged)
+{
+    char path[SPILL_MONGO_PATH_SIZE], element[SPILL_NAME_SIZE + 2];
+    spill_bookkeeping_path(definition->array, SPILL_STORED_INCARNATION, path);
+    snprintf(element, sizeof element, "%s.0", definition->array);
+    if (!unmanaged)
+        return BCON_NEW(path, "{", "$exists", BCON_BOOL(true), "}");
+    return BCON_NEW("$or", "[", "{", path, "{", "$exists", BCON_BOOL(true), "}", "}", "{", element,
+                    "{", "$exists", BCON_BOOL(true), "}", "}", "]");
+}
+
 spill_code_t spill_mongo_owners(spill_store_t *store, const spill_definition_t *definition,
                                 const spill_binding_t *binding, const spill_list_query_t *query,
                                 spill_listing_t *listing, spill_error_t *error)
 {
     (void)binding;
-    char path[SPILL_MONGO_PATH_SIZE];
-    spill_bookkeeping_path(definition->array, SPILL_STORED_INCARNATION, path);
     bool bucket = spill_schema_of(definition)->has_windows;
     bson_t *conditions = bucket ? BCON_NEW("_id.part", BCON_INT32(0), SPILL_STORED_PAGE_INCARNATION,
                                            "{", "$exists", BCON_BOOL(true), "}")
-                                : BCON_NEW(path, "{", "$exists", BCON_BOOL(true), "}");
+                                : owners_conditions(definition, query->owners.unmanaged);
     bson_t *projection =
         bucket ? BCON_NEW("_id", "{", "owner", "$_id.owner", "window", "$_id.window", "}")
                : BCON_NEW("_id", BCON_INT32(1));

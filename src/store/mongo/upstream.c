@@ -183,3 +183,43 @@ spill_code_t spill_upstream_probe(spill_upstream_t *upstream, const char *collec
                                   MATCHES_NOTHING, "limit", BCON_INT32(1), "}", "]"),
                          error);
 }
+
+/* ---- typing errors --------------------------------------------------------------------------- */
+
+/* Does a document match? False also if the server does not say so in time. */
+static bool is_any(spill_upstream_t *upstream, const char *collection, const bson_t *filter,
+                   bool *known)
+{
+    enum { LOOK_MS = 2000 };
+    bson_t reply;
+    bson_iter_t iter, first;
+    bson_t *find = BCON_NEW("find", BCON_UTF8(collection), "filter", BCON_DOCUMENT(filter),
+                            "projection", "{", "_id", BCON_INT32(1), "}", "limit", BCON_INT32(1),
+                            "singleBatch", BCON_BOOL(true), "maxTimeMS", BCON_INT32(LOOK_MS));
+    *known = mongoc_client_command_simple(upstream->client, upstream->store->database, find, NULL,
+                                          &reply, NULL);
+    bool any = *known && bson_iter_init(&iter, &reply) &&
+               bson_iter_find_descendant(&iter, "cursor.firstBatch.0", &first);
+    bson_destroy(find);
+    bson_destroy(&reply);
+    return any;
+}
+
+void spill_upstream_note_missing(spill_upstream_t *upstream, const char *collection,
+                                 const char *array, char note[SPILL_UPSTREAM_NOTE_BYTES])
+{
+    bool known;
+    SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
+    note[0] = '\0';
+    if (!is_any(upstream, collection, &filter, &known)) {
+        if (known)
+            snprintf(note, SPILL_UPSTREAM_NOTE_BYTES,
+                     "the collection '%s' has no document yet; is its name right?", collection);
+        return;
+    }
+    BCON_APPEND(&filter, array, "{", "$exists", BCON_BOOL(true), "}");
+    if (!is_any(upstream, collection, &filter, &known) && known)
+        snprintf(note, SPILL_UPSTREAM_NOTE_BYTES,
+                 "no document of '%s' has the field '%s' yet; is its name right?", collection,
+                 array);
+}

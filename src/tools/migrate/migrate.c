@@ -273,8 +273,8 @@ static spill_code_t check_fits(void *context, const spill_value_t *value, spill_
     int64_t elements = 0;
     spill_code_t code = measure_owner(pass, value, &elements, &failure);
     pthread_mutex_lock(&pass->report_lock);
-    pass->result->owners++;
-    pass->result->elements += elements;
+    pass->result->owners += code == SPILL_OK ? 1 : 0;
+    pass->result->elements += code == SPILL_OK ? elements : 0;
     pthread_mutex_unlock(&pass->report_lock);
     return spill_migrate_report_failure(pass, value, code, &failure, error);
 }
@@ -295,7 +295,7 @@ static spill_code_t unmanage_owner(void *context, const spill_value_t *value, sp
     SPILL_TRY(spill_migrate_wait(pass, &started_us, error));
     spill_code_t code = unmanage(pass, value, &elements, &failure);
     spill_migrate_end_turn(pass, elements > 0 ? elements : 1, started_us);
-    spill_migrate_result_t added = {.owners = 1, .elements = elements};
+    spill_migrate_result_t added = {.owners = code == SPILL_OK ? 1 : 0, .elements = elements};
     spill_migrated_t migrated = {.owner = value, .elements = elements, .unmanaged = true};
     return spill_migrate_report(pass, code, &failure, &added, &migrated, error);
 }
@@ -353,11 +353,12 @@ static spill_code_t count_managed(void *context, const spill_value_t *owner, spi
     return SPILL_OK;
 }
 
-static spill_code_t check_none_adopted(spill_array_t *array, spill_error_t *error)
+/* `failed` owners are still managed, because their arrays do not fit. */
+static spill_code_t check_none_adopted(spill_array_t *array, int64_t failed, spill_error_t *error)
 {
-    int64_t managed = 0;
+    int64_t managed = -failed;
     SPILL_TRY(spill_each_owner(array, count_managed, &managed, true, error));
-    if (managed == 0)
+    if (managed <= 0)
         return SPILL_OK;
     return spill_fail(error, SPILL_REFUSED,
                       "%" PRId64 " arrays of '%s' are managed again: stop the programs with the "
@@ -388,11 +389,7 @@ static spill_code_t check_exists(const spill_migrate_pass_t *pass, spill_error_t
         SPILL_TRY(spill_migrate_is_unmanaged(pass, pass->options->owner, &unmanaged, error));
     if (managed || unmanaged)
         return SPILL_OK;
-    char *json = spill_value_to_json(pass->options->owner, false);
-    spill_fail(error, SPILL_NOT_FOUND, "'%s' has no owner %s", pass->array->definition.name,
-               json ? json : "with this name");
-    bson_free(json);
-    return SPILL_NOT_FOUND;
+    return spill_fail_no_owner(pass->array->definition.name, pass->options->owner, error);
 }
 
 static spill_code_t check_unmanaged(const spill_migrate_pass_t *pass, spill_error_t *error)
@@ -422,30 +419,61 @@ static spill_code_t each_undone(spill_migrate_pass_t *pass, spill_each_fn call,
     return spill_migrate_each_owner(&walk, error);
 }
 
-spill_code_t spill_migrate_check_undo(spill_array_t *array, const spill_migrate_options_t *options,
-                                      spill_migrate_result_t *result, spill_error_t *error)
+static spill_code_t refuse_undo(const spill_array_t *array, int64_t failed, spill_error_t *error)
+{
+    return spill_fail(error, SPILL_TOO_BIG,
+                      "%s of '%s' cannot be undone; this run has changed nothing",
+                      spill_counted_text(failed, "owner", "owners").text, array->definition.name);
+}
+
+spill_code_t spill_migrate_measure_undo(spill_array_t *array,
+                                        const spill_migrate_options_t *options,
+                                        spill_migrate_result_t *result, spill_error_t *error)
 {
     spill_migrate_pass_t pass = spill_migrate_pass_begin(array, options, result);
-    int64_t failed = result->failed;
+    int64_t failed = result->failed, owners = result->owners;
     SPILL_TRY(check_definition(&array->definition, error));
     if (options->owner)
         SPILL_TRY(check_exists(&pass, error));
     SPILL_TRY(each_undone(&pass, check_fits, error));
-    if (result->failed == failed)
-        return SPILL_OK;
-    return spill_fail(error, SPILL_TOO_BIG,
-                      "%s of '%s' cannot be undone; this run has changed nothing",
-                      spill_counted_text(result->failed - failed, "owner", "owners").text,
-                      array->definition.name);
+    failed = result->failed - failed;
+    return failed == 0 || result->owners > owners ? SPILL_OK : refuse_undo(array, failed, error);
+}
+
+spill_code_t spill_migrate_check_undo(spill_array_t *array, const spill_migrate_options_t *options,
+                                      spill_migrate_result_t *result, spill_error_t *error)
+{
+    int64_t failed = result->failed;
+    SPILL_TRY(spill_migrate_measure_undo(array, options, result, error));
+    failed = result->failed - failed;
+    return failed == 0 ? SPILL_OK : refuse_undo(array, failed, error);
 }
 
 /* Unmanage every array, and then those that other programs adopted until they saw the undo. */
 static spill_code_t unmanage_all(spill_migrate_pass_t *pass, spill_error_t *error)
 {
+    int64_t failed = pass->result->failed;
     SPILL_TRY(spill_undoing_begin(pass->array, error));
     SPILL_TRY(each_undone(pass, unmanage_owner, error));
     SPILL_TRY(spill_undoing_wait(pass->array, error));
-    return pass->result->failed == 0 ? each_undone(pass, unmanage_owner, error) : SPILL_OK;
+    pass->result->failed = failed; /* the second pass counts these owners again */
+    return each_undone(pass, unmanage_owner, error);
+}
+
+static spill_code_t undo_all(spill_migrate_pass_t *pass, spill_error_t *error)
+{
+    int64_t failed = pass->result->failed;
+    SPILL_TRY(unmanage_all(pass, error));
+    failed = pass->result->failed - failed;
+    SPILL_TRY(finish_undo(pass, error));
+    SPILL_TRY(spill_migrate_report_orphans(pass, error));
+    return check_none_adopted(pass->array, failed, error);
+}
+
+static spill_code_t undo_owner(spill_migrate_pass_t *pass, spill_error_t *error)
+{
+    SPILL_TRY(each_undone(pass, unmanage_owner, error));
+    return pass->result->failed > 0 ? SPILL_OK : check_unmanaged(pass, error); /* it was reported */
 }
 
 spill_code_t spill_migrate_undo(spill_array_t *array, const spill_migrate_options_t *options,
@@ -453,18 +481,11 @@ spill_code_t spill_migrate_undo(spill_array_t *array, const spill_migrate_option
 {
     spill_migrate_pass_t pass = spill_migrate_pass_begin(array, options, result);
     spill_migrate_result_t measured = {0};
-    spill_code_t code = spill_migrate_check_undo(array, options, &measured, error);
-    result->failed += measured.failed;
+    spill_code_t code = spill_migrate_measure_undo(array, options, &measured, error);
+    result->failed += code == SPILL_OK ? 0 : measured.failed; /* the passes count them */
     SPILL_TRY(code);
     SPILL_TRY(spill_migrate_place_delete(array->store, array->definition.name, error));
     if (options->measured)
         options->measured(options->context, &measured);
-    if (options->owner) {
-        SPILL_TRY(each_undone(&pass, unmanage_owner, error));
-        return result->failed > 0 ? SPILL_OK : check_unmanaged(&pass, error); /* it was reported */
-    }
-    SPILL_TRY(unmanage_all(&pass, error));
-    SPILL_TRY(finish_undo(&pass, error));
-    SPILL_TRY(spill_migrate_report_orphans(&pass, error));
-    return check_none_adopted(array, error);
+    return options->owner ? undo_owner(&pass, error) : undo_all(&pass, error);
 }

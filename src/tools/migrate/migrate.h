@@ -124,19 +124,27 @@ spill_code_t spill_migrate(spill_array_t *array, const spill_migrate_options_t *
                            spill_migrate_result_t *result, spill_error_t *error);
 
 /*
- * Check that every array would fit its document again after spill_migrate_undo. Reads every owner
- * (`migrated` reports each that does not fit) and changes nothing. SPILL_TOO_BIG: some do not fit.
- * With options->owner, check only that owner. SPILL_NOT_FOUND: there is no such owner.
+ * Measure which arrays would fit their documents again after spill_migrate_undo. Reads every owner
+ * and changes nothing. `migrated` reports each owner that spill_migrate_undo would leave managed,
+ * and result->failed counts them. SPILL_TOO_BIG: none fits. With options->owner, measure only that
+ * owner. SPILL_NOT_FOUND: there is no such owner.
  */
+spill_code_t spill_migrate_measure_undo(spill_array_t *array,
+                                        const spill_migrate_options_t *options,
+                                        spill_migrate_result_t *result, spill_error_t *error);
+
+/* The same. SPILL_TOO_BIG: some array does not fit. */
 spill_code_t spill_migrate_check_undo(spill_array_t *array, const spill_migrate_options_t *options,
                                       spill_migrate_result_t *result, spill_error_t *error);
 
 /*
- * Check the same, then unmanage every array of the definition. Clients of the library must be
+ * Measure the same, then unmanage every array of the definition that fits. The others stay managed:
+ * `migrated` reports them, and result->failed counts them. Clients of the library must be
  * stopped; other programs may push. From its first change on, no client adopts an array
  * (undoing.h), until the definition is deleted or spill_undoing_cancel is called. The call waits
- * for clients that adopt arrays. After a crash, the same call continues. SPILL_REFUSED: at the end
- * some arrays are managed again.
+ * for clients that adopt arrays. After a crash, or if owners failed, the same call continues.
+ * SPILL_TOO_BIG: no array fits, and nothing was changed. SPILL_REFUSED: at the end some arrays are
+ * managed again.
  *
  * With options->owner, unmanage only the array of that owner. No client may edit or remove its
  * elements meanwhile; clients may do anything to the other owners.

@@ -388,13 +388,16 @@ spill_code_t spill_staged_undo(const spill_staged_t *staged, const spill_migrate
 {
     spill_stage_t stage;
     spill_migrate_result_t measured = {0};
+    int64_t failed = result->failed;
     SPILL_TRY(check_undo_stage(staged, &stage, error));
     bool begun = stage != SPILL_STAGE_NONE;
     SPILL_TRY(undo_original(staged, begun, spill_migrate_check_undo, options, &measured, error));
     if (begun)
         SPILL_TRY(drop_planned(staged, error));
     SPILL_TRY(undo_original(staged, begun, spill_migrate_undo, options, result, error));
-    return begun ? spill_building_end(staged->store, planned_name(staged), error) : SPILL_OK;
+    return begun && result->failed == failed
+               ? spill_building_end(staged->store, planned_name(staged), error)
+               : SPILL_OK;
 }
 
 /* ---- elements that a cap will not keep ------------------------------------------------------- */
