@@ -163,7 +163,8 @@ static spill_code_t check_definition(spill_array_t *array, spill_error_t *error)
     if (now.undoing != 0)
         return refuse(array,
                       "its migration is being undone. `spillway migrate' with the plan and --undo "
-                      "--execute ends the undo; with --execute alone it migrates again",
+                      "--execute ends the undo; with --execute alone it migrates again, unless the "
+                      "migration has two stages",
                       error);
     spill_definition_t own = array->definition;
     if (spill_definition_adds_id(&own, &now.definition)) /* after this program opened the array */
@@ -281,7 +282,8 @@ spill_code_t spill_adoption_until(const spill_owner_t *owner, int64_t run_us, bo
     *until = 0;
     if (!array->store->ops->others_write)
         return SPILL_OK;
-    int64_t age_us = whole ? CHECK_US : array->store->adopter_us / 2;
+    int64_t half_us = array->store->adopter_us / 2;
+    int64_t age_us = whole && CHECK_US < half_us ? CHECK_US : half_us;
     pthread_mutex_lock(&array->adoption->lock);
     spill_code_t code = renew(array, spill_owner_now(owner), run_us, age_us, error);
     *until = array->adoption->until_us;

@@ -212,6 +212,6 @@ spill_code_t spill_drop_definition(spill_store_t *store, const char *name, spill
     if (building.stored)
         return drop_building(store, name, building.original, error);
     SPILL_TRY(spill_import_checkpoints_drop(store, name, error));
-    SPILL_TRY(spill_store_drop(store, name, error));
-    return spill_adopters_sweep(store, name, error);
+    SPILL_TRY(spill_adopters_sweep(store, name, error));
+    return spill_store_drop(store, name, error);
 }

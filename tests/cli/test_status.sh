@@ -224,15 +224,19 @@ expect 4 sweep "$db" ev
 has err "'ev': an undo of the migration has begun and not ended"
 expect 0 migrate "$db" users.json
 has err "'ev': an undo of this migration has begun and not ended"
+pages='database[next(d["entry"]["pageCollection"] for d in database["spillway.definitions"].find())]'
+with_database "$pages.drop_indexes()"
 expect 0 migrate "$db" users.json --execute
 has err "'ev': an undo had begun and not ended; it is cancelled"
+with_database "assert {'spillway_first', 'spillway_page'} <= set($pages.index_information())"
 expect 0 status "$db"
 expect 0 verify "$db"
 expect 0 migrate "$db" users.json --execute --undo --yes --quiet
 has out '"step":"undone","owners":401'
 with_database 'assert database.users.count_documents({"spill": {"$exists": True}}) == 0
 assert database["spillway.definitions"].count_documents({}) == 0
-assert database["spillway.imports"].count_documents({}) == 0'
+assert database["spillway.imports"].count_documents({}) == 0
+assert [name for name in database.list_collection_names() if not name.startswith("spillway.")] == ["users"]'
 
 # An array that is managed without a definition: the dry run says so, and which commands end it.
 expect 0 migrate "$db" users.json --execute --quiet

@@ -287,20 +287,46 @@ spill_code_t spill_mongo_catalog_delete(spill_store_t *store, spill_catalog_t ki
     return spill_mongo_delete((spill_mongo_t *)store, collection_of(kind), filter, &found, error);
 }
 
-/* The answer needs no document: an undo may have deleted the last definition. */
-spill_code_t spill_mongo_now(spill_store_t *store, int64_t *now_us, spill_error_t *error)
+/* The time of `hello`, which needs no document. */
+static spill_code_t ask_time(spill_mongo_t *store, int64_t *now_us, spill_error_t *error)
 {
     bson_t answer;
     bson_iter_t now;
     SPILL_SCOPED(spill_mongo_destroy) bson_t *hello = BCON_NEW("hello", BCON_INT32(1));
-    *now_us = 0;
-    spill_code_t code = spill_mongo_ask((spill_mongo_t *)store, hello, &answer, error);
+    spill_code_t code = spill_mongo_ask(store, hello, &answer, error);
     if (code == SPILL_OK && bson_iter_init_find(&now, &answer, "localTime") &&
         BSON_ITER_HOLDS_DATE_TIME(&now))
         *now_us = bson_iter_date_time(&now) * 1000;
     else if (code == SPILL_OK)
         code = spill_fail(error, SPILL_CORRUPT, "%s: the server's answer is wrong: no time",
-                          ((spill_mongo_t *)store)->place);
+                          store->place);
+    bson_destroy(&answer);
+    return code;
+}
+
+/*
+ * $$NOW is the clock of the guards: FerretDB has another one for `hello`. A pipeline needs a
+ * document. A store has a definition, unless an undo has just deleted the last one.
+ */
+spill_code_t spill_mongo_now(spill_store_t *store, int64_t *now_us, spill_error_t *error)
+{
+    bson_t answer;
+    bson_iter_t now;
+    bool found;
+    SPILL_SCOPED(spill_mongo_destroy)
+    bson_t *pipeline = BCON_NEW("0", "{", "$limit", BCON_INT64(1), "}", "1", "{", "$project", "{",
+                                "now", "$$NOW", "}", "}");
+    *now_us = 0;
+    spill_code_t code = spill_mongo_first((spill_mongo_t *)store, SPILL_MONGO_DEFINITIONS, pipeline,
+                                          &answer, &found, error);
+    if (code == SPILL_OK && !found)
+        code = ask_time((spill_mongo_t *)store, now_us, error);
+    else if (code == SPILL_OK && bson_iter_init_find(&now, &answer, "now") &&
+             BSON_ITER_HOLDS_DATE_TIME(&now))
+        *now_us = bson_iter_date_time(&now) * 1000;
+    else if (code == SPILL_OK)
+        code = spill_fail(error, SPILL_CORRUPT, "%s: the server's answer is wrong: no time",
+                          SPILL_MONGO_DEFINITIONS);
     bson_destroy(&answer);
     return code;
 }
