@@ -323,7 +323,7 @@ SPILL_API spill_code_t spill_array_update_with(spill_array_t *array, const spill
  *         SPILL_CONFLICT (another program changed the array, or another client is at work on a
  *         full document; retry later), SPILL_INVALID (another layout), SPILL_UNKNOWN,
  *         SPILL_TIMED_OUT
- * \cost three store operations, and what spill_array_append() costs for each page
+ * \cost 3 store operations (a server: 8), and for each page the same as spill_array_append()
  * \threads any number at once
  */
 SPILL_API spill_code_t spill_array_adopt(spill_array_t *array, const spill_value_t *owner,

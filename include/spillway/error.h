@@ -106,14 +106,16 @@ typedef enum spill_code {
  * says what kind of error it is; several reasons may have one code.
  */
 typedef enum spill_reason {
-    SPILL_REASON_NONE,      /**< the code says all */
-    SPILL_REASON_UNMANAGED, /**< SPILL_REFUSED: a program without Spillway wrote the array
-                             *   (spill_array_adopt()) */
-    SPILL_REASON_NO_MATCH,  /**< SPILL_NOT_FOUND: the head does not match options->match */
-    SPILL_REASON_TOO_OLD,   /**< SPILL_CONFLICT: the session has made a statement of a later
-                             *   transaction (#spill_session_op_t) */
-    SPILL_REASON_SESSIONS   /**< SPILL_CONFLICT, retryable: too many sessions have written to the
-                             *   owner lately */
+    SPILL_REASON_NONE,       /**< the code says all */
+    SPILL_REASON_UNMANAGED,  /**< SPILL_REFUSED: a program without Spillway wrote the array
+                              *   (spill_array_adopt()) */
+    SPILL_REASON_NO_MATCH,   /**< SPILL_NOT_FOUND: the head does not match options->match */
+    SPILL_REASON_TOO_OLD,    /**< SPILL_CONFLICT: the session has made a statement of a later
+                              *   transaction (#spill_session_op_t) */
+    SPILL_REASON_SESSIONS,   /**< SPILL_CONFLICT, retryable: too many sessions have written to the
+                              *   owner lately */
+    SPILL_REASON_NOT_ADOPTED /**< SPILL_REFUSED: the definition is being undone, or is deleted or
+                              *   replaced, so spill_array_adopt() adopts none of its arrays */
 } spill_reason_t;
 
 /** A failure. The caller owns it; it needs no initialization and no release. */

@@ -30,11 +30,9 @@ static spill_code_t check_layout(const spill_array_t *array, spill_error_t *erro
                       definition->name);
 }
 
-/* Hardly any room for the bookkeeping is left beside an array of this size. */
-static bool is_full(const spill_store_t *store, const spill_state_t *head)
+static int64_t document_bytes(const spill_state_t *head)
 {
-    int64_t bytes = head->fields_bytes + head->live_bytes + spill_array_framing(head->live);
-    return bytes >= SPILL_DOCUMENT_BYTES_MAX - store->adopt_room;
+    return head->fields_bytes + head->live_bytes + spill_array_framing(head->live);
 }
 
 static spill_code_t adopt(spill_owner_t *owner, bool *adopted, spill_error_t *error)
@@ -52,7 +50,10 @@ static spill_code_t adopt(spill_owner_t *owner, bool *adopted, spill_error_t *er
     spill_oversized_t unmanaged = {.owner = *owner->value,
                                    .elements = head.state.live,
                                    .bytes = head.state.live_bytes,
-                                   .full = is_full(owner->array->store, &head.state)};
+                                   .document_bytes = document_bytes(&head.state)};
+    /* Hardly any room for the bookkeeping is left. */
+    unmanaged.full =
+        unmanaged.document_bytes >= SPILL_DOCUMENT_BYTES_MAX - owner->array->store->adopt_room;
     spill_code_t code = spill_reshape(owner, &unmanaged, &reshaped, error);
     *adopted = reshaped.adopted;
     return code;
@@ -69,6 +70,7 @@ spill_code_t spill_array_adopt(spill_array_t *array, const spill_value_t *owner,
     SPILL_TRY(spill_array_check_built(array, error));
     SPILL_TRY(check_layout(array, error));
     SPILL_TRY(spill_owner_init(&own, array, owner, error));
+    SPILL_TRY(spill_adoption_check(&own, error));
     spill_adoption_begin(array);
     spill_code_t code = adopt(&own, adopted, error);
     spill_adoption_end(array);

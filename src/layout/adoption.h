@@ -5,15 +5,18 @@
  *   adopter   1 entry    write NAME:<id>:adopter to the catalog: my last ADOPT ends before `ends`
  *             2 check    read the definition: it exists, and is not being undone
  *             3 ADOPT    guard: the store's time is before `until`; the server may take run_us
- *             4 leave    delete the entry, if every ADOPT was answered
+ *             4 leave    delete the entry, if no thread has an ADOPT on its way or unanswered
  *   undo      1 mark     the definition is being undone
  *             2          unmanage the arrays
- *             3 wait     until no entry is left, except those whose `ends` has passed
+ *             3 wait     until no entry is left that was there when the wait began, except those
+ *                        whose `ends` has passed
  *             4          unmanage what was adopted meanwhile, then delete the definition
  *
  * An adopter whose check came before the mark has written its entry before the undo reads the
- * entries. So no ADOPT is carried out after step 3 of the undo. docs/internals/protocol.md has the
- * argument. Only stores with other writers need this: in other stores the definition stays.
+ * entries. So no ADOPT is carried out after step 3 of the undo. The threads of a program share the
+ * entry of an array: while one of them adopts, the entry is not deleted, and `ends` only grows.
+ * docs/internals/protocol.md has the argument. Only stores with other writers need this: in other
+ * stores the definition stays.
  */
 #ifndef SPILL_LAYOUT_ADOPTION_H
 #define SPILL_LAYOUT_ADOPTION_H
@@ -39,21 +42,30 @@ void spill_adoption_end(spill_array_t *array);
 
 /*
  * Make sure that the owner's array may be adopted now, by an update that the store carries out
- * within run_us: *until is the time for its guard, by the store's clock; 0: no guard is needed.
- * SPILL_REFUSED: the definition is being undone, is deleted or changed. Cost: mostly none; four
- * operations at first and every few seconds, one in each second. Any thread.
+ * within run_us: *until is the time for its guard, by the store's clock; 0: no guard is needed. At
+ * least half of `adopter_us` is left until then; with `whole`, all but a second. SPILL_REFUSED with
+ * SPILL_REASON_NOT_ADOPTED: the definition is being undone, is deleted or changed, so no other
+ * owner can be adopted either. Cost: mostly none; four operations at first and every few seconds,
+ * one in each second. Any thread.
  */
-spill_code_t spill_adoption_until(const spill_owner_t *owner, int64_t run_us, int64_t *until,
-                                  spill_error_t *error);
+spill_code_t spill_adoption_until(const spill_owner_t *owner, int64_t run_us, bool whole,
+                                  int64_t *until, spill_error_t *error);
 
-/* An ADOPT was refused. Has so much time passed that it may have come too late? Then try again. */
-bool spill_adoption_may_be_late(const spill_owner_t *owner);
+/*
+ * The same refusals, before anything is done for an owner; nothing is written. A read, or nothing
+ * if the outcome of less than a second ago is known. Any thread.
+ */
+spill_code_t spill_adoption_check(const spill_owner_t *owner, spill_error_t *error);
+
+/*
+ * An ADOPT with this `until` was refused. *late: perhaps because the time is over, so try again.
+ * The store is asked for its time, because its clock may have been set. One operation. Any thread.
+ */
+spill_code_t spill_adoption_is_late(const spill_owner_t *owner, int64_t until, bool *late,
+                                    spill_error_t *error);
 
 /* The outcome of an ADOPT is not known: it may arrive until the entry ends. */
 void spill_adoption_unknown(spill_array_t *array);
-
-/* Did the last call of spill_adoption_until refuse? Then no other owner can be adopted either. */
-bool spill_adoption_is_refused(spill_array_t *array);
 
 /* ---- entries of adopters --------------------------------------------------------------------- */
 
@@ -64,22 +76,26 @@ typedef struct spill_adopter {
     bson_t *stored;
 } spill_adopter_t;
 
-/* Return false to end the walk; *code is then its result. */
-typedef bool (*spill_adopter_fn)(void *context, const char *entry, const spill_adopter_t *adopter,
-                                 spill_code_t *code, spill_error_t *error);
-
-/* Visit the adopters of a definition. Cost: one list of the catalog, and a read for each. */
-spill_code_t spill_adopters_each(spill_store_t *store, const char *name, spill_adopter_fn visit,
-                                 void *context, spill_error_t *error);
-
 /* Is this catalog entry an adopter's? Then *name is the definition's name. */
 bool spill_adopter_split(const char *entry, char name[SPILL_NAME_SIZE]);
 
+/* How long the adopter of an entry may still adopt arrays; 0 or less: its time has passed. */
+int64_t spill_adopter_left_us(const spill_store_t *store, int64_t ends_ms, int64_t now_us);
+
+/* List the catalog entries of all adopters, and of other jobs. One operation. */
+spill_code_t spill_adopters_list(spill_store_t *store, spill_listing_t *entries,
+                                 spill_error_t *error);
+
 /*
- * Delete the entries of killed adopters: their time has passed. *left is the number of other
- * entries; `text` (may be NULL) becomes a sentence about one of these.
+ * Of the listed entries of a definition, delete those of killed adopters: their time has passed.
+ * *left is the number of others that are still there; `text` (may be NULL) becomes a sentence about
+ * one of these. Cost: an operation, and one or two for each entry of the definition.
  */
-spill_code_t spill_adopters_purge(spill_store_t *store, const char *name, int64_t *left, char *text,
+spill_code_t spill_adopters_purge(spill_store_t *store, const char *name,
+                                  const spill_listing_t *entries, int64_t *left, char *text,
                                   size_t size, spill_error_t *error);
+
+/* List, and delete the entries of killed adopters of a definition. */
+spill_code_t spill_adopters_sweep(spill_store_t *store, const char *name, spill_error_t *error);
 
 #endif

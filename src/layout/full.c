@@ -139,13 +139,12 @@ static spill_code_t put_copy(const spill_owner_t *owner, const spill_response_t 
 
 /* ---- adoption -------------------------------------------------------------------------------- */
 
-static spill_code_t adopt_split(const spill_owner_t *owner, const copy_t *copy, bool *done,
-                                spill_error_t *error)
+/* `until`: of spill_adoption_until. */
+static spill_code_t adopt_split(const spill_owner_t *owner, const copy_t *copy, int64_t until,
+                                bool *done, spill_error_t *error)
 {
     spill_request_t adopt = spill_owner_request(owner, SPILL_REQUEST_ADOPT_SPLIT, SPILL_HEAD);
-    int64_t until;
     adopt.adopt.run_us = spill_adopt_run_us(owner->array->store, true);
-    SPILL_TRY(spill_adoption_until(owner, adopt.adopt.run_us, &until, error));
     adopt.incarnation = copy->incarnation;
     adopt.adopt.until = copy->lease - owner->array->store->margin_us;
     if (until > 0 && until < adopt.adopt.until)
@@ -221,11 +220,17 @@ static spill_code_t attempt(const spill_owner_t *owner, spill_response_t *head, 
                             bool *adopted, spill_error_t *error)
 {
     bool copied;
+    int64_t until = 0;
+    SPILL_TRY(spill_adoption_check(owner, error));
     spill_code_t code = put_copy(owner, head, copy, &copied, error);
     if (code == SPILL_OK && copied)
-        code = adopt_split(owner, copy, adopted, error);
+        code = spill_adoption_until(owner, spill_adopt_run_us(owner->array->store, true), true,
+                                    &until, error);
+    bool sent = code == SPILL_OK && copied;
+    if (sent)
+        code = adopt_split(owner, copy, until, adopted, error);
     bool refused = !*adopted && (code == SPILL_OK || code == SPILL_TOO_BIG);
-    if ((refused || code == SPILL_REFUSED) && copy->pages > 0)
+    if ((refused || !sent) && copy->pages > 0)
         give_up(owner, copy);
     if (code == SPILL_TOO_BIG)
         return refuse_room(owner, error);

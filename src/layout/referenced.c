@@ -208,13 +208,27 @@ static void make_put(const spill_owner_t *owner, const spill_response_t *head, p
     put->put_page.deleted = &puts->deleted[i];
 }
 
-/* Check whether a document that was not put exists as a copy of the head at this rev. */
-static spill_code_t is_copied(const spill_owner_t *owner, const spill_state_t *head, int64_t seq,
-                              spill_response_t *page, bool *copied, spill_error_t *error)
+/*
+ * The documents that were not put: read them together. *ready: each exists as a copy of the head at
+ * this rev.
+ */
+static spill_code_t check_copied(const spill_owner_t *owner, const spill_state_t *head,
+                                 puts_t *puts, bool *ready, spill_error_t *error)
 {
-    SPILL_TRY(spill_owner_read_state(owner, seq, page, error));
-    *copied = page->state.present && page->state.incarnation == head->incarnation &&
-              page->state.source_rev == head->rev;
+    size_t count = 0;
+    *ready = true;
+    for (size_t i = 0; i < puts->count; i++)
+        if (puts->responses[i].outcome != SPILL_DONE)
+            puts->requests[count++] =
+                spill_owner_request(owner, SPILL_REQUEST_READ, puts->requests[i].page);
+    if (count == 0)
+        return SPILL_OK;
+    SPILL_TRY(spill_owner_call_all(owner, puts->requests, count, puts->responses, error));
+    for (size_t i = 0; i < count; i++) {
+        const spill_state_t *page = &puts->responses[i].state;
+        *ready = *ready && page->present && page->incarnation == head->incarnation &&
+                 page->source_rev == head->rev;
+    }
     return SPILL_OK;
 }
 
@@ -238,15 +252,10 @@ static spill_code_t put_all(const spill_owner_t *owner, const spill_response_t *
     SPILL_SCOPED(puts_release) puts_t puts;
     puts_init(&puts, (size_t)slots);
     *elements = 0;
-    *ready = true;
     for (size_t i = 0; i < puts.count; i++)
         make_put(owner, head, &puts, i, (int64_t)i, elements);
     SPILL_TRY(spill_owner_call_all(owner, puts.requests, puts.count, puts.responses, error));
-    for (size_t i = 0; *ready && i < puts.count; i++)
-        if (puts.responses[i].outcome != SPILL_DONE)
-            SPILL_TRY(is_copied(owner, &head->state, puts.requests[i].page, &puts.responses[i],
-                                ready, error));
-    return SPILL_OK;
+    return check_copied(owner, &head->state, &puts, ready, error);
 }
 
 /*

@@ -11,8 +11,11 @@
 
 /* ---- adoption -------------------------------------------------------------------------------- */
 
-/* The server rewrites the document. Up to this size of the array it needs little time. */
-enum { SMALL_BYTES = 1 << 20 };
+enum {
+    SMALL_BYTES = 1 << 20, /* the server rewrites a document up to this size in little time */
+    TIME_EXCEEDED = 50,    /* the server's code: an update took longer than its run_us */
+    EXCEEDED_MAX = 3       /* so often ADOPT is sent to a server that is too slow for it */
+};
 
 /*
  * The number of elements to read at a time: all, or about SPILL_MOVE_BYTES of them, but at least a
@@ -28,6 +31,50 @@ static int64_t run_limit(const spill_owner_t *owner, int64_t elements, int64_t b
     return limit > page ? limit : page;
 }
 
+static spill_code_t fail_slow(const spill_owner_t *owner, int64_t run_us, spill_error_t *error)
+{
+    spill_fail_retryable(error, SPILL_CONFLICT,
+                         "the server could not adopt the array within %" PRId64
+                         " s; try again when it is less busy",
+                         run_us / 1000000);
+    return spill_owner_name(owner, SPILL_CONFLICT, error);
+}
+
+/* How often ADOPT was sent for one array. */
+typedef struct sent {
+    int tries, exceeded;
+} sent_t;
+
+/* The outcome is not known, or the request was late. Is ADOPT sent again? SPILL_OK: yes. */
+static spill_code_t may_send_again(const spill_owner_t *owner, bool exceeded, sent_t *sent,
+                                   spill_request_t *request, spill_error_t *error)
+{
+    const spill_store_t *store = owner->array->store;
+    if (spill_store_stopped(store))
+        return spill_fail(error, SPILL_CANCELLED, "stopped between two steps of one array");
+    if (exceeded && ++sent->exceeded == EXCEEDED_MAX)
+        return fail_slow(owner, request->adopt.run_us, error);
+    if (exceeded)
+        request->adopt.run_us = spill_adopt_run_us(store, true);
+    return spill_owner_again(owner, &sent->tries, error);
+}
+
+/* Send ADOPT once. SPILL_UNKNOWN also if it was refused and may have come too late. */
+static spill_code_t send_adopt(const spill_owner_t *owner, spill_request_t *request,
+                               spill_response_t *head, spill_error_t *error)
+{
+    bool late = false;
+    int64_t run_us = request->adopt.run_us;
+    SPILL_TRY(spill_adoption_until(owner, run_us, false, &request->adopt.until, error));
+    request->incarnation = spill_owner_now(owner);
+    spill_code_t code = spill_owner_call(owner, request, head, error);
+    if (code == SPILL_UNKNOWN)
+        spill_adoption_unknown(owner->array);
+    if (code == SPILL_OK && head->outcome != SPILL_DONE)
+        code = spill_adoption_is_late(owner, request->adopt.until, &late, error);
+    return late ? SPILL_UNKNOWN : code;
+}
+
 /*
  * ADOPT the array. If the answer is lost, send ADOPT again: the second one is refused.
  * SPILL_TOO_BIG: the document is full. `head` may show the array's oldest elements afterwards. The
@@ -38,24 +85,22 @@ static spill_code_t adopt(const spill_owner_t *owner, const spill_oversized_t *o
                           spill_response_t *head, bool *adopted, spill_error_t *error)
 {
     spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_ADOPT, SPILL_HEAD);
+    bool large = oversized->document_bytes > SMALL_BYTES || oversized->full;
+    sent_t sent = {0};
     request.create = true;
     request.limits.bytes_max = oversized->full ? 0 : SPILL_DOCUMENT_BYTES_MAX;
     if (oversized->bytes <= SPILL_MOVE_BYTES)
         request.adopt.shown = INT64_MAX;
-    request.adopt.run_us =
-        spill_adopt_run_us(owner->array->store, oversized->bytes > SMALL_BYTES || oversized->full);
-    int tries = 0;
+    request.adopt.run_us = spill_adopt_run_us(owner->array->store, large);
     spill_code_t code = SPILL_UNKNOWN;
     while (code == SPILL_UNKNOWN) {
-        SPILL_TRY(spill_adoption_until(owner, request.adopt.run_us, &request.adopt.until, error));
-        request.incarnation = spill_owner_now(owner);
-        code = spill_owner_call(owner, &request, head, error);
+        spill_error_t failure = {0};
+        code = send_adopt(owner, &request, head, &failure);
         if (code == SPILL_UNKNOWN)
-            spill_adoption_unknown(owner->array);
-        if (code == SPILL_OK && head->outcome != SPILL_DONE && spill_adoption_may_be_late(owner))
-            code = SPILL_UNKNOWN;
-        if (code == SPILL_UNKNOWN && spill_owner_again(owner, &tries, error) != SPILL_OK)
-            return SPILL_CONFLICT;
+            SPILL_TRY(
+                may_send_again(owner, failure.native == TIME_EXCEEDED, &sent, &request, error));
+        else if (code != SPILL_OK && error)
+            *error = failure;
     }
     *adopted = code == SPILL_OK && head->outcome == SPILL_DONE;
     return code;

@@ -91,9 +91,10 @@ typedef enum spill_obstacle {
 typedef struct spill_oversized {
     spill_value_t owner; /* borrowed */
     int64_t elements;
-    int64_t bytes; /* of the array */
-    bool managed;  /* the array is managed: it has Spillway's bookkeeping */
-    bool full;     /* it is unmanaged, and its document has hardly room for bookkeeping */
+    int64_t bytes;          /* of the array */
+    int64_t document_bytes; /* of the whole document, if the array is unmanaged */
+    bool managed;           /* the array is managed: it has Spillway's bookkeeping */
+    bool full;              /* it is unmanaged, and its document has hardly room for bookkeeping */
     spill_obstacle_t obstacle;
 } spill_oversized_t;
 

@@ -108,6 +108,7 @@ bool spill_unmanaged_measure(const spill_definition_t *definition, const bson_t 
     bson_iter_array(&iter, &size, &data);
     measured->bytes = size;
     measured->elements = count(elements);
+    measured->document_bytes = document->len;
     measured->full = full_bytes > 0 && (int64_t)document->len >= full_bytes;
     measured->obstacle =
         measured->full && measured->elements == 1 ? SPILL_OBSTACLE_ROOM : SPILL_OBSTACLE_NONE;

@@ -5,6 +5,7 @@
 #include "core/building.h"
 #include "definition/schema.h"
 #include "definition/stored_names.h"
+#include "layout/adoption.h"
 #include "store/raw_admin.h"
 #include "tools/import/import_chunk.h"
 #include "tools/migrate/migrate_place.h"
@@ -211,5 +212,6 @@ spill_code_t spill_drop_definition(spill_store_t *store, const char *name, spill
     if (building.stored)
         return drop_building(store, name, building.original, error);
     SPILL_TRY(spill_import_checkpoints_drop(store, name, error));
+    SPILL_TRY(spill_adopters_sweep(store, name, error));
     return spill_store_drop(store, name, error);
 }

@@ -186,8 +186,8 @@ static bool describe_adopter(const char *shown, const char *entry_name, const en
     job->kind = SPILL_STATUS_MIGRATION;
     job->adopts = true;
     job->name = bson_strdup(name);
-    job->state = bson_strdup_printf("process %" PRId64 " on %s adopts arrays of '%s', or was "
-                                    "killed while it did",
+    job->state = bson_strdup_printf("process %" PRId64 " on %s was killed while it adopted arrays "
+                                    "of '%s'",
                                     entry->pid, entry->host, name);
     SPILL_SCOPED(spill_free_text) char *word = spill_shell_word(name);
     job->finish = bson_strdup_printf("spillway sweep %s %s", shown, word);
@@ -280,10 +280,19 @@ static spill_code_t look_at_emptied(spill_store_t *store, described_t *job, spil
     return SPILL_OK;
 }
 
-/* An entry that a program left stays when the definition is dropped. */
-static spill_code_t look_at_adopted(spill_store_t *store, described_t *job, spill_error_t *error)
+/*
+ * An entry is listed when its time has passed: the program was killed. Until then it may be at
+ * work. The entry may have stayed when the definition was dropped.
+ */
+static spill_code_t look_at_adopted(spill_store_t *store, const entry_t *entry, described_t *job,
+                                    spill_error_t *error)
 {
     spill_definition_t definition;
+    int64_t now_us;
+    job->unfinished = false;
+    SPILL_TRY(spill_store_now(store, &now_us, error));
+    if (spill_adopter_left_us(store, entry->ends_ms, now_us) > 0)
+        return SPILL_OK;
     spill_code_t code = spill_store_definition(store, job->name, &definition, error);
     job->unfinished = code == SPILL_OK;
     return code == SPILL_NOT_FOUND ? SPILL_OK : code;
@@ -294,7 +303,7 @@ static spill_code_t look_at_definition(spill_store_t *store, const entry_t *entr
 {
     if (job->kind == SPILL_STATUS_CONVERSION && entry->emptied)
         return look_at_emptied(store, job, error);
-    return job->adopts ? look_at_adopted(store, job, error) : SPILL_OK;
+    return job->adopts ? look_at_adopted(store, entry, job, error) : SPILL_OK;
 }
 
 /* ---- all entries ----------------------------------------------------------------------------- */

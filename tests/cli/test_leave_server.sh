@@ -130,7 +130,7 @@ has after 'long 2498 plain'
 
 # Again: no array is left that fits.
 expect 4 migrate "$db" posts.comments --undo --execute --yes
-has err "1 owner of 'posts.comments' cannot be undone; nothing was changed"
+has err "1 owner of 'posts.comments' cannot be undone; this run has changed nothing"
 has err '--layout reference'
 
 # ---- the ways on ---------------------------------------------------------------------------------

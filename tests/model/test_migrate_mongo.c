@@ -241,6 +241,25 @@ static void every_call_goes_wrong_once(void **state)
     close_world(&world);
 }
 
+/* ---- the server's time ----------------------------------------------------------------------- */
+
+/* An undo may have deleted the only definition. */
+static void time_needs_no_definition(void **state)
+{
+    (void)state;
+    world_t world;
+    int64_t before, after;
+    spill_error_t error;
+    open_world(&world);
+    spill_store_t *store = world.store;
+    assert_int_equal(spill_store_now(store, &before, &error), SPILL_OK);
+    assert_int_equal(store->ops->catalog_delete(store, SPILL_CATALOG_DEFINITION, "feed", &error),
+                     SPILL_OK);
+    assert_int_equal(spill_store_now(store, &after, &error), SPILL_OK);
+    assert_true(after > before - 1000000 && after < before + 60000000);
+    close_world(&world);
+}
+
 /* ---- copying a full document ----------------------------------------------------------------- */
 
 static void change_ada(const world_t *world, bool delete)
@@ -339,6 +358,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_call_goes_wrong_once),
+        cmocka_unit_test(time_needs_no_definition),
         cmocka_unit_test(refused_copy_is_deleted_with_its_document),
     };
     server_uri();

@@ -40,9 +40,13 @@ typedef struct world {
     spill_store_t *client;
     int64_t at;
     void (*run)(struct world *world);
-    bool dies;     /* at call `at`: this and all later calls of the client fail */
-    bool is_late;  /* call `at` is lost, and arrives later, if it is an ADOPT */
-    bool happened; /* call `at` was reached */
+    bool only_adopts; /* the function runs only if the call is an ADOPT */
+    bool is_busy;     /* other programs write entries while the undo waits */
+    int sleeps;
+    int64_t waited_us; /* from the sending of an ADOPT to the end of an undo */
+    bool dies;         /* at call `at`: this and all later calls of the client fail */
+    bool is_late;      /* call `at` is lost, and arrives later, if it is an ADOPT */
+    bool happened;     /* call `at` was reached */
     int adoptions, refusals;
 } world_t;
 
@@ -52,10 +56,32 @@ static int64_t now_us(void *context)
     return ++world->now_us;
 }
 
+/* The entry of a program that has not checked the definition yet. */
+static void write_entry(world_t *world)
+{
+    char entry[64];
+    bool done;
+    spill_error_t error;
+    bson_t document = BSON_INITIALIZER;
+    snprintf(entry, sizeof entry, "feed:%024d:adopter", world->sleeps);
+    BSON_APPEND_UTF8(&document, "host", "other");
+    BSON_APPEND_INT64(&document, "pid", 1);
+    BSON_APPEND_DATE_TIME(&document, "ends", (world->now_us + SPILL_ADOPTER_US) / 1000);
+    assert_true(world->sleeps < 10000);
+    assert_int_equal(world->store->ops->catalog_put(world->store, SPILL_CATALOG_JOB, entry, NULL,
+                                                    &document, &done, &error),
+                     SPILL_OK);
+    assert_true(done);
+    bson_destroy(&document);
+}
+
 static void sleep_us(void *context, int64_t duration_us)
 {
     world_t *world = context;
     world->now_us += duration_us;
+    world->sleeps++;
+    if (world->is_busy)
+        write_entry(world);
 }
 
 /* ---- hooks ----------------------------------------------------------------------------------- */
@@ -65,15 +91,20 @@ typedef struct port {
     spill_store_t **client;
 } port_t;
 
+static bool is_adoption(const spill_request_t *request)
+{
+    return request &&
+           (request->kind == SPILL_REQUEST_ADOPT || request->kind == SPILL_REQUEST_ADOPT_SPLIT);
+}
+
 static void before(void *context, int64_t index, const spill_request_t *request)
 {
     const port_t *port = context;
     world_t *world = port->world;
-    (void)request;
     if (world->client != *port->client || index != world->at)
         return;
     world->happened = true;
-    if (world->run)
+    if (world->run && (!world->only_adopts || is_adoption(request)))
         world->run(world);
 }
 
@@ -81,13 +112,12 @@ static fault_t decide(void *context, int64_t index, const spill_request_t *reque
 {
     const port_t *port = context;
     const world_t *world = port->world;
-    bool adopts = request && (request->kind == SPILL_REQUEST_ADOPT ||
-                              request->kind == SPILL_REQUEST_ADOPT_SPLIT);
     if (world->client != *port->client || index < world->at)
         return FAULT_NONE;
     if (world->dies)
         return FAULT_FAIL;
-    return world->is_late && adopts && index == world->at ? FAULT_LOST_DELAYED : FAULT_NONE;
+    return world->is_late && is_adoption(request) && index == world->at ? FAULT_LOST_DELAYED
+                                                                        : FAULT_NONE;
 }
 
 static spill_store_t *open_client(world_t *world, port_t *port, spill_store_t **client)
@@ -173,16 +203,22 @@ static void sweep(world_t *world)
 }
 
 /* As the gateway does it. */
-static void adopt_one(world_t *world)
+static void adopt_owner(world_t *world, int owner)
 {
     bool adopted;
     spill_error_t error;
-    spill_code_t code = spill_array_adopt(world->swept, &world->owners[0], &adopted, &error);
+    spill_code_t code = spill_array_adopt(world->swept, &world->owners[owner], &adopted, &error);
     assert_true(code == SPILL_OK || code == SPILL_REFUSED || code == SPILL_IO ||
                 code == SPILL_CONFLICT);
-    assert_int_equal(code == SPILL_REFUSED, spill_adoption_is_refused(world->swept));
+    if (code == SPILL_REFUSED)
+        assert_int_equal(error.reason, SPILL_REASON_NOT_ADOPTED);
     world->adoptions += adopted;
     world->refusals += code == SPILL_REFUSED;
+}
+
+static void adopt_one(world_t *world)
+{
+    adopt_owner(world, 0);
 }
 
 static bool is_defined(world_t *world)
@@ -306,11 +342,14 @@ static void check_end(world_t *world)
 {
     int64_t left;
     spill_error_t error;
+    SPILL_SCOPED(spill_listing_release) spill_listing_t entries = SPILL_LISTING_INIT;
     world->client = NULL;
     undo_until_done(world);
     assert_int_equal(check_world(world), 0);
     assert_false(is_defined(world));
-    assert_int_equal(spill_adopters_purge(world->store, "feed", &left, NULL, 0, &error), SPILL_OK);
+    assert_int_equal(spill_adopters_list(world->store, &entries, &error), SPILL_OK);
+    assert_int_equal(spill_adopters_purge(world->store, "feed", &entries, &left, NULL, 0, &error),
+                     SPILL_OK);
     assert_int_equal(left, 0);
 }
 
@@ -374,6 +413,199 @@ static void migration_between_calls_of_an_undo(void **state)
 {
     (void)state;
     between_all_calls(false, false, undo, migrate_again, true);
+}
+
+/* ---- two threads of one program -------------------------------------------------------------- */
+
+/* While an ADOPT of a thread is on its way, another thread sees that an undo begins. */
+static void see_mark_and_undo(world_t *world)
+{
+    spill_error_t error;
+    spill_array_t *array;
+    assert_int_equal(spill_array_open(world->undoer, "feed", &array, &error), SPILL_OK);
+    assert_int_equal(spill_undoing_begin(array, &error), SPILL_OK);
+    spill_array_close(array);
+    world->now_us += 2000000;
+    adopt_owner(world, 1);
+    undo(world);
+}
+
+static void entry_stays_while_another_thread_adopts(void **state)
+{
+    (void)state;
+    static world_t world;
+    for (int full = 0; full < 2; full++) {
+        bool reached = true;
+        int refusals = 0;
+        for (int64_t k = 0; reached; k++) {
+            open_world(&world, full);
+            world.only_adopts = true;
+            world.client = world.sweeper;
+            world.at = fault_calls(world.client) + k;
+            world.run = see_mark_and_undo;
+            sweep(&world);
+            reached = world.happened;
+            check_world(&world);
+            refusals += world.refusals;
+            check_end(&world);
+            close_world(&world);
+        }
+        assert_true(refusals > 0);
+    }
+}
+
+/* While an ADOPT of a large document is on its way, another thread adopts a small one. */
+static void adopt_small_and_undo(world_t *world)
+{
+    int64_t sent_us = world->now_us;
+    world->now_us += SPILL_ADOPTER_US / 2 + 1;
+    adopt_owner(world, 1);
+    undo(world);
+    if (!is_defined(world)) /* the undo has ended */
+        world->waited_us = world->now_us - sent_us;
+}
+
+static void undo_waits_for_the_longest_adoption(void **state)
+{
+    (void)state;
+    static world_t world;
+    bool reached = true;
+    int waits = 0;
+    for (int64_t k = 0; reached; k++) {
+        open_world(&world, true);
+        world.only_adopts = true;
+        world.client = world.sweeper;
+        world.at = fault_calls(world.client) + k;
+        world.run = adopt_small_and_undo;
+        sweep(&world);
+        reached = world.happened;
+        if (world.waited_us > 0) {
+            assert_true(world.waited_us > spill_adopt_run_us(world.store, true));
+            waits++;
+        }
+        check_world(&world);
+        check_end(&world);
+        close_world(&world);
+    }
+    assert_true(waits > 0);
+}
+
+/* ---- programs that adopt while the definition has the mark ------------------------------------
+ */
+
+static int64_t calls_to_adopt(world_t *world)
+{
+    int64_t calls = fault_calls(world->sweeper);
+    adopt_one(world);
+    return fault_calls(world->sweeper) - calls;
+}
+
+static void refused_adoption_costs_a_read_in_a_second(void **state)
+{
+    (void)state;
+    static world_t world;
+    spill_error_t error;
+    open_world(&world, false);
+    assert_int_equal(spill_undoing_begin(world.swept, &error), SPILL_OK);
+    int64_t first = calls_to_adopt(&world);
+    int64_t second = calls_to_adopt(&world);
+    world.now_us += 1000000;
+    int64_t third = calls_to_adopt(&world);
+    assert_int_equal(world.refusals, 3);
+    assert_int_equal(first - second, 1);
+    assert_int_equal(third, first);
+    assert_int_equal(second, 0);
+    check_end(&world);
+    close_world(&world);
+}
+
+static void undo_waits_for_no_later_adopter(void **state)
+{
+    (void)state;
+    static world_t world;
+    spill_error_t error;
+    open_world(&world, false);
+    write_entry(&world);
+    world.is_busy = true;
+    assert_int_equal(undo_once(&world, &error), SPILL_OK);
+    assert_true(world.sleeps > 10);
+    world.is_busy = false;
+    world.now_us += 3 * SPILL_ADOPTER_US;
+    assert_int_equal(spill_adopters_sweep(world.store, "feed", &error), SPILL_OK);
+    check_end(&world);
+    close_world(&world);
+}
+
+/* A program stalls, and another one deletes its entry. */
+static void stalled_adopter_begins_a_new_entry(void **state)
+{
+    (void)state;
+    static world_t world;
+    int64_t until;
+    spill_error_t error;
+    open_world(&world, false);
+    {
+        SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
+        assert_int_equal(spill_owner_init(&own, world.swept, &world.owners[0], &error), SPILL_OK);
+        spill_adoption_begin(world.swept);
+        assert_int_equal(spill_adoption_until(&own, SPILL_ADOPTER_US, false, &until, &error),
+                         SPILL_OK);
+        world.now_us += 4 * SPILL_ADOPTER_US;
+        assert_int_equal(spill_adopters_sweep(world.store, "feed", &error), SPILL_OK);
+        assert_int_equal(spill_adoption_until(&own, SPILL_ADOPTER_US, false, &until, &error),
+                         SPILL_OK);
+        assert_true(until > world.now_us);
+        spill_adoption_end(world.swept);
+    }
+    check_end(&world);
+    close_world(&world);
+}
+
+/* ---- a server that is too slow --------------------------------------------------------------- */
+
+static struct {
+    spill_code_t (*call)(spill_store_t *store, const spill_request_t *request,
+                         spill_response_t *response, spill_error_t *error);
+    int sends;
+    int64_t run_us;
+} slow;
+
+static spill_code_t call_slowly(spill_store_t *store, const spill_request_t *request,
+                                spill_response_t *response, spill_error_t *error)
+{
+    if (!is_adoption(request))
+        return slow.call(store, request, response, error);
+    slow.sends++;
+    slow.run_us = request->adopt.run_us;
+    spill_fail(error, SPILL_UNKNOWN, "the server's time limit");
+    error->native = 50;
+    return SPILL_UNKNOWN;
+}
+
+static void slow_server_is_given_up(void **state)
+{
+    (void)state;
+    static world_t world;
+    spill_error_t error;
+    atomic_bool stop = true;
+    open_world(&world, false);
+    spill_store_ops_t *ops = (spill_store_ops_t *)world.sweeper->ops;
+    slow.call = ops->call;
+    ops->call = call_slowly;
+    assert_int_equal(spill_array_adopt(world.swept, &world.owners[0], NULL, &error),
+                     SPILL_CONFLICT);
+    assert_non_null(strstr(error.message, "within 60 s; try again when it is less busy"));
+    assert_true(error.retryable);
+    assert_int_equal(slow.sends, 3);
+    assert_int_equal(slow.run_us, spill_adopt_run_us(world.sweeper, true));
+    slow.sends = 0;
+    world.sweeper->stop = &stop;
+    assert_int_equal(spill_array_adopt(world.swept, &world.owners[0], NULL, &error),
+                     SPILL_CANCELLED);
+    assert_int_equal(slow.sends, 1);
+    ops->call = slow.call;
+    check_end(&world);
+    close_world(&world);
 }
 
 /* ---- late ADOPTs ----------------------------------------------------------------------------- */
@@ -516,6 +748,12 @@ int main(void)
         cmocka_unit_test(sweep_between_calls_of_an_undo),
         cmocka_unit_test(adoption_between_calls_of_an_undo),
         cmocka_unit_test(migration_between_calls_of_an_undo),
+        cmocka_unit_test(entry_stays_while_another_thread_adopts),
+        cmocka_unit_test(undo_waits_for_the_longest_adoption),
+        cmocka_unit_test(refused_adoption_costs_a_read_in_a_second),
+        cmocka_unit_test(undo_waits_for_no_later_adopter),
+        cmocka_unit_test(stalled_adopter_begins_a_new_entry),
+        cmocka_unit_test(slow_server_is_given_up),
         cmocka_unit_test(late_adoption_is_refused),
         cmocka_unit_test(undo_waits_for_a_killed_sweep),
         cmocka_unit_test(killed_undo_ends_or_is_cancelled),

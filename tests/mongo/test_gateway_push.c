@@ -249,26 +249,35 @@ static void insert_many(const fixture_t *fixture, int from, int to)
     bson_string_free(command, true);
 }
 
-static bson_t *push_to_many(const fixture_t *fixture)
+static bson_t *push_to_many(const fixture_t *fixture, const char *locale)
 {
-    return gateway_run_json(fixture->client,
-                            "{\"update\": \"c\", \"updates\": [{\"q\": {\"m\": 1}, \"u\": "
-                            "{\"$push\": {\"f\": 2}}, \"multi\": true, \"collation\": "
-                            "{\"locale\": \"simple\"}}]}");
+    char *command = bson_strdup_printf("{\"update\": \"c\", \"updates\": [{\"q\": {\"m\": 1}, "
+                                       "\"u\": {\"$push\": {\"f\": 2}}, \"multi\": true, "
+                                       "\"collation\": {\"locale\": \"%s\"}}]}",
+                                       locale);
+    bson_t *reply = gateway_run_json(fixture->client, command);
+    bson_free(command);
+    return reply;
 }
 
-/* Two updates of 1000 documents could both change an _id that is equal to another one. */
+/*
+ * Two updates of 1000 documents could both change an _id that is equal to another one. The
+ * collation "simple" compares bytes.
+ */
 static void many_documents_with_a_collation_are_refused(void **state)
 {
     (void)state;
     fixture_t *fixture = open_fixture();
     fixture->client->omits_collation = true;
     insert_many(fixture, 0, 1001);
-    bson_t *reply = push_to_many(fixture);
+    bson_t *reply = push_to_many(fixture, "fr");
     gateway_expect(reply, "n", "0");
     gateway_expect(reply, "writeErrors.0.code", "115");
     bson_destroy(reply);
     expect_count(fixture, "{\"m\": 1, \"f\": {\"$size\": 1}}", "1001");
+    reply = push_to_many(fixture, "simple"); /* the server has it, or fails by itself */
+    assert_false(bson_has_field(reply, "writeErrors"));
+    bson_destroy(reply);
     close_fixture(fixture);
 }
 
@@ -309,8 +318,26 @@ static void an_undo_leaves_arrays_unmanaged(void **state)
     push(fixture->client, ADOPTED, ADOPTED + 1); /* a managed array gets it as before */
     expect_numbers(fixture, ADOPTED + 1);
     mark_definition(fixture, "{\"$unset\": {\"entry.undoing\": 1}}");
+    const struct timespec second = {.tv_sec = 1, .tv_nsec = 100000000};
+    nanosleep(&second, NULL); /* so long the refusal is remembered */
     push_to_second(fixture, 1);
     expect_count(fixture, "{\"spill.f.epoch\": {\"$gt\": 0}}", "2");
+    close_fixture(fixture);
+}
+
+/* An undo has deleted the only definition, and the gateway still knows it. */
+static void arrays_stay_unmanaged_without_a_definition(void **state)
+{
+    (void)state;
+    fixture_t *fixture = open_fixture();
+    bson_t *reply =
+        gateway_direct_json(fixture->client, "{\"delete\": \"spillway.definitions\", \"deletes\": "
+                                             "[{\"q\": {}, \"limit\": 0}]}");
+    gateway_expect(reply, "n", "1");
+    bson_destroy(reply);
+    push_to_second(fixture, ADOPTED);
+    expect_count(fixture, "{\"_id\": 2, \"spill\": {\"$exists\": false}, \"f\": {\"$size\": 8}}",
+                 "1");
     close_fixture(fixture);
 }
 
@@ -324,6 +351,7 @@ int main(void)
         cmocka_unit_test(a_numbered_push_that_is_killed_is_made_once),
         cmocka_unit_test(many_documents_with_a_collation_are_refused),
         cmocka_unit_test(an_undo_leaves_arrays_unmanaged),
+        cmocka_unit_test(arrays_stay_unmanaged_without_a_definition),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -199,16 +199,26 @@ static bool change_managed(spill_change_t *change, const owners_t *owners)
     return done;
 }
 
+/* Does the statement have a collation? The "simple" one compares bytes, as without a collation. */
+static bool has_collation(const bson_t *whole)
+{
+    bson_iter_t collation, locale;
+    if (!bson_iter_init_find(&collation, whole, "collation"))
+        return false;
+    return !BSON_ITER_HOLDS_DOCUMENT(&collation) || !bson_iter_recurse(&collation, &locale) ||
+           !bson_iter_find(&locale, "locale") || !BSON_ITER_HOLDS_UTF8(&locale) ||
+           strcmp(bson_iter_utf8(&locale, NULL), "simple") != 0;
+}
+
 /*
  * Under a collation several _ids may be equal. One update of all documents changes each once. Each
  * of several updates would also change documents of the others: elements would be pushed twice.
  */
 static bool check_collation(const spill_change_t *change, const owners_t *owners)
 {
-    bson_iter_t collation;
     spill_translation_t *translation = change->translation;
     bool one = owners->managed_count == 0 && owners->unmanaged_count <= OWNERS_AT_A_TIME;
-    if (one || !bson_iter_init_find(&collation, &change->statement->whole, "collation"))
+    if (one || !has_collation(&change->statement->whole))
         return true;
     return spill_translation_refuse(translation, translation->array, "multi: true with a collation",
                                     "more than 1000 documents match, or one with a managed array: "

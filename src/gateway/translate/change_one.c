@@ -2,7 +2,6 @@
 #include "gateway/translate/change.h"
 
 #include "gateway/translate/mention.h"
-#include "layout/adoption.h"
 #include "util/error.h"
 
 #include <string.h>
@@ -269,7 +268,7 @@ static bool adopt_and_append(spill_change_t *change, const spill_look_t *look, b
     spill_code_t code = spill_array_adopt(change->translation->at->array, &owner, &adopted, &error);
     if (adopted)
         spill_activity_adopted(change->translation->connection->activity);
-    *stays = code == SPILL_REFUSED && spill_adoption_is_refused(change->translation->at->array);
+    *stays = code == SPILL_REFUSED && error.reason == SPILL_REASON_NOT_ADOPTED;
     if (code == SPILL_NOT_FOUND)
         return true;
     if (code != SPILL_OK)

@@ -237,12 +237,15 @@ static spill_code_t make_indexes(spill_mongo_t *store, const bson_t *entry, spil
     return SPILL_OK;
 }
 
-/* Does the entry change in `undoing` only? */
-static bool is_marked(const bson_t *expected, const bson_t *document)
+/*
+ * Does the entry only get the mark of an undo? If the mark is removed, indexes are made as for a
+ * new definition: the undo may have dropped the page collection.
+ */
+static bool gets_mark(const bson_t *expected, const bson_t *document)
 {
     SPILL_SCOPED(bson_destroy) bson_t before = BSON_INITIALIZER;
     SPILL_SCOPED(bson_destroy) bson_t after = BSON_INITIALIZER;
-    if (!expected)
+    if (!expected || !bson_has_field(document, "undoing"))
         return false;
     bson_copy_to_excluding_noinit(expected, &before, "undoing", NULL);
     bson_copy_to_excluding_noinit(document, &after, "undoing", NULL);
@@ -256,7 +259,7 @@ spill_code_t spill_mongo_catalog_put(spill_store_t *store, spill_catalog_t kind,
     spill_mongo_t *mongo = (spill_mongo_t *)store;
     const char *collection = collection_of(kind);
     *done = false;
-    if (kind == SPILL_CATALOG_DEFINITION && document && !is_marked(expected, document)) {
+    if (kind == SPILL_CATALOG_DEFINITION && document && !gets_mark(expected, document)) {
         SPILL_TRY(check_collations(mongo, document, error));
         SPILL_TRY(make_indexes(mongo, document, error));
     }
@@ -284,7 +287,27 @@ spill_code_t spill_mongo_catalog_delete(spill_store_t *store, spill_catalog_t ki
     return spill_mongo_delete((spill_mongo_t *)store, collection_of(kind), filter, &found, error);
 }
 
-/* Every database that is a store has a definition. */
+/* The time of `hello`, which needs no document. */
+static spill_code_t ask_time(spill_mongo_t *store, int64_t *now_us, spill_error_t *error)
+{
+    bson_t answer;
+    bson_iter_t now;
+    SPILL_SCOPED(spill_mongo_destroy) bson_t *hello = BCON_NEW("hello", BCON_INT32(1));
+    spill_code_t code = spill_mongo_ask(store, hello, &answer, error);
+    if (code == SPILL_OK && bson_iter_init_find(&now, &answer, "localTime") &&
+        BSON_ITER_HOLDS_DATE_TIME(&now))
+        *now_us = bson_iter_date_time(&now) * 1000;
+    else if (code == SPILL_OK)
+        code = spill_fail(error, SPILL_CORRUPT, "%s: the server's answer is wrong: no time",
+                          store->place);
+    bson_destroy(&answer);
+    return code;
+}
+
+/*
+ * $$NOW is the clock of the guards: FerretDB has another one for `hello`. A pipeline needs a
+ * document. A store has a definition, unless an undo has just deleted the last one.
+ */
 spill_code_t spill_mongo_now(spill_store_t *store, int64_t *now_us, spill_error_t *error)
 {
     bson_t answer;
@@ -297,7 +320,7 @@ spill_code_t spill_mongo_now(spill_store_t *store, int64_t *now_us, spill_error_
     spill_code_t code = spill_mongo_first((spill_mongo_t *)store, SPILL_MONGO_DEFINITIONS, pipeline,
                                           &answer, &found, error);
     if (code == SPILL_OK && !found)
-        code = spill_fail(error, SPILL_NOT_FOUND, "%s has no definition", SPILL_MONGO_DEFINITIONS);
+        code = ask_time((spill_mongo_t *)store, now_us, error);
     else if (code == SPILL_OK && bson_iter_init_find(&now, &answer, "now") &&
              BSON_ITER_HOLDS_DATE_TIME(&now))
         *now_us = bson_iter_date_time(&now) * 1000;

@@ -418,3 +418,22 @@ spill_code_t spill_mongo_command(spill_mongo_t *store, const char *collection,
         use.client, store->database, command, store->concerns.write_opts, &use.reply, &use.cause);
     return end(&use, good ? SPILL_OK : fail(&use, true, error));
 }
+
+spill_code_t spill_mongo_ask(spill_mongo_t *store, const bson_t *command, bson_t *answer,
+                             spill_error_t *error)
+{
+    use_t use;
+    begin_alone(&use, store, NULL);
+    bool good = false;
+    for (int tries = 0; tries < 2 && !good; tries++) { /* the driver does not repeat it */
+        if (tries > 0)
+            bson_destroy(&use.reply);
+        good = mongoc_client_command_simple(use.client, store->database, command, store->primary,
+                                            &use.reply, &use.cause);
+    }
+    if (good)
+        bson_copy_to(&use.reply, answer);
+    else
+        bson_init(answer);
+    return end(&use, good ? SPILL_OK : fail(&use, false, error));
+}

@@ -268,6 +268,10 @@ spill_code_t spill_mongo_each_by(spill_mongo_t *store, const char *collection,
 spill_code_t spill_mongo_command(spill_mongo_t *store, const char *collection,
                                  const bson_t *command, spill_error_t *error);
 
+/* Run a command that changes nothing on the primary. *answer is initialized in every case. */
+spill_code_t spill_mongo_ask(spill_mongo_t *store, const bson_t *command, bson_t *answer,
+                             spill_error_t *error);
+
 /* ---- the requests ---------------------------------------------------------------------------- */
 
 spill_code_t spill_mongo_read(spill_mongo_t *store, const spill_request_t *request,

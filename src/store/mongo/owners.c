@@ -319,6 +319,8 @@ static void read_oversized(const bson_t *document, spill_oversized_t *one)
             one->elements = spill_iter_int64(&field);
         else if (strcmp(key, "bytes") == 0)
             one->bytes = spill_iter_int64(&field);
+        else if (strcmp(key, "size") == 0)
+            one->document_bytes = spill_iter_int64(&field);
         else if (strcmp(key, "ours") == 0)
             one->managed = bson_iter_as_bool(&field);
         else if (strcmp(key, "full") == 0)
@@ -348,11 +350,11 @@ spill_code_t spill_mongo_oversized(spill_store_t *store, const spill_definition_
     name(definition, &names);
     int64_t full_bytes = query->oversized.full > 0 ? query->oversized.full : INT64_MAX;
     bson_t *conditions = oversized_conditions(definition, &names, query);
-    bson_t *projection =
-        BCON_NEW("elements", "{", "$size", BCON_UTF8(names.array), "}", "bytes", "{", "$bsonSize",
-                 "{", "a", BCON_UTF8(names.array), "}", "}", "ours", "{", "$ne", "[", "{", "$type",
-                 BCON_UTF8(names.incarnation), "}", "missing", "]", "}", "full", "{", "$gte", "[",
-                 "{", "$bsonSize", "$$ROOT", "}", BCON_INT64(full_bytes), "]", "}");
+    bson_t *projection = BCON_NEW(
+        "elements", "{", "$size", BCON_UTF8(names.array), "}", "bytes", "{", "$bsonSize", "{", "a",
+        BCON_UTF8(names.array), "}", "}", "size", "{", "$bsonSize", "$$ROOT", "}", "ours", "{",
+        "$ne", "[", "{", "$type", BCON_UTF8(names.incarnation), "}", "missing", "]", "}", "full",
+        "{", "$gte", "[", "{", "$bsonSize", "$$ROOT", "}", BCON_INT64(full_bytes), "]", "}");
     spill_mongo_project_near(definition, projection);
     search_t search = {.store = (spill_mongo_t *)store,
                        .definition = definition,

@@ -194,7 +194,6 @@ spill_code_t spill_migrate(spill_array_t *array, const spill_migrate_options_t *
                            spill_migrate_result_t *result, spill_error_t *error)
 {
     spill_migrate_pass_t pass = spill_migrate_pass_begin(array, options, result);
-    int64_t adopters;
     SPILL_SCOPED(spill_migrate_place_release) spill_migrate_place_t place = {0};
     SPILL_TRY(check_definition(&array->definition, error));
     SPILL_TRY(spill_migrate_pass_place(&pass, &place, error));
@@ -204,9 +203,8 @@ spill_code_t spill_migrate(spill_array_t *array, const spill_migrate_options_t *
     spill_adoption_end(array);
     if (code == SPILL_OK)
         code = spill_migrate_report_orphans(&pass, error);
-    if (code == SPILL_OK && array->store->ops->others_write)
-        code =
-            spill_adopters_purge(array->store, array->definition.name, &adopters, NULL, 0, error);
+    if (code == SPILL_OK)
+        code = spill_adopters_sweep(array->store, array->definition.name, error);
     spill_code_t ended =
         spill_migrate_place_end(&place, code == SPILL_OK, code == SPILL_OK ? error : NULL);
     return code == SPILL_OK ? ended : code;
@@ -363,9 +361,8 @@ static spill_code_t check_none_adopted(spill_array_t *array, int64_t failed, spi
     if (managed <= 0)
         return SPILL_OK;
     return spill_fail(error, SPILL_REFUSED,
-                      "%" PRId64 " arrays of '%s' are managed again: stop the programs that "
-                      "adopt them (`spillway sweep', another migration, programs with the "
-                      "library), then undo once more",
+                      "%" PRId64 " arrays of '%s' are managed again: stop the programs with the "
+                      "library, whose appends make them, then undo once more",
                       managed, array->definition.name);
 }
 
@@ -424,7 +421,8 @@ static spill_code_t each_undone(spill_migrate_pass_t *pass, spill_each_fn call,
 
 static spill_code_t refuse_undo(const spill_array_t *array, int64_t failed, spill_error_t *error)
 {
-    return spill_fail(error, SPILL_TOO_BIG, "%s of '%s' cannot be undone; nothing was changed",
+    return spill_fail(error, SPILL_TOO_BIG,
+                      "%s of '%s' cannot be undone; this run has changed nothing",
                       spill_counted_text(failed, "owner", "owners").text, array->definition.name);
 }
 

@@ -166,7 +166,8 @@ spill_code_t spill_migrate_undo(spill_array_t *array, const spill_migrate_option
  * documents have a field of the definition's already, so that they would be skipped, or that the
  * page collection has documents, or that arrays are managed without a definition. SPILL_OK at once
  * if the definition is saved already. `uri` is the server's; NULL on an embedded store, where only
- * definitions are compared. Cost: one command per saved definition, and four small reads.
+ * definitions are compared. Cost: one command per saved definition, and searches that may read the
+ * whole collection.
  */
 spill_code_t spill_migrate_check_names(spill_store_t *store, const char *uri,
                                        const spill_definition_t *definition, char **remark,
@@ -186,16 +187,18 @@ spill_code_t spill_migrate_find_other_types(const char *uri, const spill_definit
 
 /*
  * Report whether arrays are managed and there is no definition: an undo by an earlier version, or a
- * drop, ran beside another program. False on an embedded store, which has no such arrays. Cost: two
- * small reads.
+ * drop, ran beside another program. False on an embedded store, which has no such arrays. Cost: a
+ * read; without a definition also a search, which reads the whole collection if no array is
+ * managed.
  */
 spill_code_t spill_migrate_has_undefined(spill_store_t *store, const spill_definition_t *definition,
                                          bool *any, spill_error_t *error);
 
 /*
- * After an undo that left no owner: drop the page collection, if it is empty and no other
- * definition uses it, and delete the definition. SPILL_OK if there is no such definition, so an
- * interrupted call can be repeated. Cost: a few commands.
+ * After an undo that left no owner: delete the definition, and then drop the page collection, if it
+ * is empty and no definition uses it. SPILL_OK if there is no such definition, so an interrupted
+ * call can be repeated; an empty page collection may then stay. Cost: a few commands, and those of
+ * spill_undoing_end.
  */
 spill_code_t spill_migrate_remove_names(spill_store_t *store, const char *uri, const char *name,
                                         spill_error_t *error);

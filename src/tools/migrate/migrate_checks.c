@@ -1,6 +1,7 @@
 /* Check names before a migration and after its undo, and the entries of a plan. */
 #include "core/array.h"
 #include "definition/stored_names.h"
+#include "layout/adoption.h"
 #include "store/raw_admin.h"
 #include "store/raw_reader.h"
 #include "tools/import/import_chunk.h"
@@ -165,37 +166,37 @@ spill_code_t spill_migrate_find_other_types(const char *uri, const spill_definit
 
 /* ---- names that an undo leaves --------------------------------------------------------------- */
 
-/* Report whether another definition uses this one's page collection. */
-static spill_code_t is_shared(spill_store_t *store, const spill_definition_t *definition,
-                              bool *shared, spill_error_t *error)
+/* Report whether a definition uses the collection. */
+static spill_code_t is_used(spill_store_t *store, const char *pages, bool *used,
+                            spill_error_t *error)
 {
     spill_definition_t *others;
     size_t count;
-    const char *pages = definition->page_collection;
-    *shared = false;
+    *used = false;
     spill_code_t code = spill_store_definitions(store, &others, &count, error);
     for (size_t i = 0; code == SPILL_OK && i < count; i++)
-        *shared = *shared || (strcmp(others[i].name, definition->name) != 0 &&
-                              (strcmp(others[i].collection, pages) == 0 ||
-                               strcmp(others[i].page_collection, pages) == 0));
+        *used = *used || strcmp(others[i].collection, pages) == 0 ||
+                strcmp(others[i].page_collection, pages) == 0;
     bson_free(others);
     return code;
 }
 
+/*
+ * The definition is deleted, so no program puts pages there, unless a migration has defined it
+ * again: then the collection stays.
+ */
 static spill_code_t drop_empty_pages(spill_store_t *store, const char *uri,
                                      const spill_definition_t *definition, spill_error_t *error)
 {
     const char *pages = definition->page_collection;
     SPILL_SCOPED(close_admin) spill_raw_admin_t *admin = NULL;
-    bool shared, empty;
+    bool used, empty;
     if (pages[0] == '\0')
-        return SPILL_OK;
-    SPILL_TRY(is_shared(store, definition, &shared, error));
-    if (shared)
         return SPILL_OK;
     SPILL_TRY(spill_raw_admin_open(uri, &admin, error));
     SPILL_TRY(is_empty(admin, pages, &empty, error));
-    return empty ? admin->ops->drop(admin, pages, error) : SPILL_OK;
+    SPILL_TRY(is_used(store, pages, &used, error));
+    return empty && !used ? admin->ops->drop(admin, pages, error) : SPILL_OK;
 }
 
 spill_code_t spill_migrate_remove_names(spill_store_t *store, const char *uri, const char *name,
@@ -205,9 +206,10 @@ spill_code_t spill_migrate_remove_names(spill_store_t *store, const char *uri, c
     spill_code_t code = spill_store_definition(store, name, &stored, error);
     if (code != SPILL_OK)
         return code == SPILL_NOT_FOUND ? SPILL_OK : code;
-    SPILL_TRY(drop_empty_pages(store, uri, &stored, error));
     SPILL_TRY(spill_import_checkpoints_drop(store, name, error));
-    return spill_undoing_end(store, name, error);
+    SPILL_TRY(spill_undoing_end(store, name, error));
+    SPILL_TRY(drop_empty_pages(store, uri, &stored, error));
+    return spill_adopters_sweep(store, name, error);
 }
 
 /* ---- does the entry match something? --------------------------------------------------------- */

@@ -2,7 +2,6 @@
 #include "tools/migrate/migrate_pass.h"
 
 #include "core/array.h"
-#include "layout/adoption.h"
 #include "tools/parallel.h"
 #include "util/error.h"
 
@@ -286,7 +285,7 @@ spill_code_t spill_migrate_report(spill_migrate_pass_t *pass, spill_code_t code,
 {
     const spill_migrate_options_t *options = pass->options;
     spill_migrate_result_t *result = pass->result;
-    bool ended = code == SPILL_REFUSED && spill_adoption_is_refused(pass->array);
+    bool ended = code == SPILL_REFUSED && failure->reason == SPILL_REASON_NOT_ADOPTED;
     bool skipped = spill_migrate_is_owner_failure(code) && !ended;
     bool continues = code == SPILL_OK || skipped;
     if (skipped && pass->place)

@@ -70,7 +70,7 @@ spill_code_t spill_undoing_check(spill_store_t *store, const char *name, spill_e
     return spill_fail(error, SPILL_REFUSED,
                       "'%s': an undo of the migration has begun and not ended. `spillway migrate' "
                       "with the plan and --undo --execute ends it; with --execute alone it "
-                      "migrates again",
+                      "migrates again, unless the migration has two stages",
                       name);
 }
 
@@ -92,17 +92,20 @@ spill_code_t spill_undoing_cancel(spill_store_t *store, const char *name, bool *
 
 /* ---- waiting for adopters -------------------------------------------------------------------- */
 
+/* An entry that is not in this list is written after the mark: its adopter finds the mark. */
 spill_code_t spill_undoing_wait(spill_array_t *array, spill_error_t *error)
 {
     spill_store_t *store = array->store;
     const spill_clock_t *clock = &store->options.clock;
     const char *name = array->definition.name;
+    SPILL_SCOPED(spill_listing_release) spill_listing_t entries = SPILL_LISTING_INIT;
     if (!store->ops->others_write)
         return SPILL_OK;
+    SPILL_TRY(spill_adopters_list(store, &entries, error));
     for (bool first = true;; first = false) {
         char text[400] = "";
         int64_t left;
-        SPILL_TRY(spill_adopters_purge(store, name, &left, text, sizeof text, error));
+        SPILL_TRY(spill_adopters_purge(store, name, &entries, &left, text, sizeof text, error));
         if (left == 0)
             return SPILL_OK;
         if (first)
@@ -115,36 +118,32 @@ spill_code_t spill_undoing_wait(spill_array_t *array, spill_error_t *error)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-static spill_code_t count_owner(void *context, const spill_value_t *owner, spill_error_t *error)
+/* End the walk over the owners at the first one. */
+static spill_code_t stop_at_owner(void *context, const spill_value_t *owner, spill_error_t *error)
 {
     (void)owner;
-    (void)error;
-    ++*(int64_t *)context;
-    return SPILL_OK;
+    *(bool *)context = true;
+    return spill_walk_stopped(error);
 }
 
-static spill_code_t refuse_managed(const char *name, int64_t managed, spill_error_t *error)
+static spill_code_t check_none_managed(spill_array_t *array, bool *any, spill_error_t *error)
 {
+    *any = false;
+    spill_code_t code = spill_each_owner(array, stop_at_owner, any, true, error);
+    if (!*any)
+        return code;
     return spill_fail(error, SPILL_REFUSED,
-                      "%" PRId64 " arrays of '%s' are managed again, so its definition stays: stop "
-                      "the programs with the library, then undo once more",
-                      managed, name);
-}
-
-static spill_code_t check_none_managed(spill_array_t *array, int64_t *managed, spill_error_t *error)
-{
-    *managed = 0;
-    SPILL_TRY(spill_each_owner(array, count_owner, managed, true, error));
-    return *managed == 0 ? SPILL_OK : refuse_managed(array->definition.name, *managed, error);
+                      "arrays of '%s' are managed again, so its definition stays: stop the "
+                      "programs with the library, then undo once more",
+                      array->definition.name);
 }
 
 /* The definition is deleted. If arrays are managed, save it again. */
 static spill_code_t look_again(spill_array_t *array, const bson_t *deleted, spill_error_t *error)
 {
-    int64_t managed;
-    bool done;
-    spill_code_t code = check_none_managed(array, &managed, error);
-    if (managed > 0)
+    bool any, done;
+    spill_code_t code = check_none_managed(array, &any, error);
+    if (any)
         SPILL_TRY(array->store->ops->catalog_put(array->store, SPILL_CATALOG_DEFINITION,
                                                  array->definition.name, NULL, deleted, &done,
                                                  error));
@@ -158,10 +157,10 @@ static spill_code_t look_again(spill_array_t *array, const bson_t *deleted, spil
 static spill_code_t delete_marked(spill_array_t *array, const bson_t *document, bool *done,
                                   spill_error_t *error)
 {
-    int64_t managed;
+    bool any;
     spill_store_t *store = array->store;
     SPILL_TRY(spill_undoing_wait(array, error));
-    SPILL_TRY(check_none_managed(array, &managed, error));
+    SPILL_TRY(check_none_managed(array, &any, error));
     return store->ops->catalog_put(store, SPILL_CATALOG_DEFINITION, array->definition.name,
                                    document, NULL, done, error);
 }
@@ -181,8 +180,9 @@ static spill_code_t end(spill_array_t *array, spill_error_t *error)
     if (done)
         return look_again(array, document, error);
     return spill_fail(error, SPILL_REFUSED,
-                      "'%s': another run of `spillway migrate' has ended this undo: check what it "
-                      "does",
+                      "'%s': a run of `spillway migrate' --execute has cancelled this undo, or "
+                      "another undo has begun since: `spillway status' says whether one is "
+                      "unfinished. To undo the migration, undo once more",
                       name);
 }
 
