@@ -5,6 +5,7 @@ import random
 import signal
 import socket
 import struct
+import threading
 import time
 import urllib.request
 
@@ -378,6 +379,99 @@ def unanswered_commands_do_not_fill_memory():
     gateway.stop()
 
 
+def unanswered(size, request):
+    """A long one is collected, and handed to the upstream connection as a whole."""
+    return message({"bulkWrite": 1, "x": b"y" * size, "$db": "app"}, flags=MORE_TO_COME, request=request)
+
+
+def a_client_that_ends_loses_nothing():
+    """The server gets what a client without replies has sent: also over a connection not yet opened."""
+    for warm, size in ((True, 1 << 20), (False, 10), (False, 1 << 20)):
+        server, gateway = pair()
+        sent = [unanswered(size, request) for request in range(20)]
+        for data in sent:
+            with gateway.connect() as end:
+                if warm:
+                    end.sendall(message({"ping": 1, "$db": "other"}))
+                    receive(end)
+                end.sendall(data)
+        wait_until("all have arrived", lambda: len(server.received) >= len(sent))
+        assert sorted(server.received) == sorted(sent), (warm, size)
+        gateway.stop()
+
+
+def translated_commands_of_a_client_that_ends_are_made():
+    """A worker needs several round trips for a command without a reply."""
+    found = {"cursor": {"id": bson.Int64(0), "ns": "d.posts", "firstBatch": []}, "ok": 1.0}
+    may_go_on, updates = threading.Event(), []
+
+    def update(body):
+        updates.append(body)
+        may_go_on.wait()
+        return {"n": 1, "nModified": 1, "ok": 1.0}
+    server, gateway = pair(definitions=[DEFINITION], recorded=("d",),
+                           script={"find": lambda _: found, "update": update})
+    statement = {"q": {"_id": 1}, "u": {"$push": {"f": 1}}}
+    with gateway.connect() as end:
+        end.sendall(message({"update": "posts", "updates": [statement, statement | {"q": {"_id": 2}}],
+                             "$db": "d"}, flags=MORE_TO_COME))
+        wait_until("the first step is in progress", lambda: updates)
+    time.sleep(0.3)  # the gateway sees the end
+    may_go_on.set()
+    wait_until("both are updated",
+               lambda: {body["updates"][0]["q"]["_id"] for body in updates} == {1, 2})
+    gateway.stop()
+
+
+def stuck_gateway(*options, behind=()):
+    """A server that reads no further, and a client that has sent it 16 MB, and messages behind them."""
+    server = StuckServer()
+    gateway = Gateway(f"mongodb://127.0.0.1:{server.port}/d", *options)
+    sent = [unanswered(10, 1), unanswered(16 << 20, 2), *behind]
+    end = gateway.connect()
+    end.sendall(b"".join(sent))
+    wait_until("the server is stuck", lambda: len(server.received) == 1)
+    return server, gateway, end, sent
+
+
+def a_stuck_server_gets_all_of_a_client_that_has_ended():
+    server, gateway, end, sent = stuck_gateway(behind=[unanswered(1000, 3)])
+    end.close()
+    time.sleep(0.5)  # the gateway sees the end
+    server.may_answer.set()
+    wait_until("all have arrived", lambda: len(server.received) == len(sent))
+    assert server.received == sent
+    gateway.stop()
+
+
+def drain_sends_what_is_unsent():
+    server, gateway, end, sent = stuck_gateway()
+    gateway.send_signal(signal.SIGTERM)
+    wait_until("the gateway does not listen any more", lambda: not listens(gateway))
+    time.sleep(0.5)
+    server.may_answer.set()
+    assert is_closed(end)
+    wait_until("all have arrived", lambda: len(server.received) == len(sent))
+    assert server.received == sent
+    assert gateway.process.wait() == 0
+
+
+def a_server_that_stays_stuck_is_left():
+    """After ten seconds without progress, or when the gateway ends."""
+    server, gateway, end, _ = stuck_gateway("--drain", "3600")
+    end.close()
+    wait_until("the connection is left", lambda: '"messages lost"' in gateway.log_text())
+    server.may_answer.set()
+    gateway.stop()
+    server, gateway, end, _ = stuck_gateway("--drain", "3600")
+    end.close()
+    for _ in range(2):
+        gateway.send_signal(signal.SIGTERM)
+        wait_until("the drain begins", lambda: '"event" : "drain"' in gateway.log_text())
+    assert gateway.process.wait(9) == 0
+    server.may_answer.set()
+
+
 def slow_readers_do_not_fill_memory():
     """A client that does not read its 44 MB reply stops the upstream connection."""
     server, gateway = pair()
@@ -520,5 +614,8 @@ run([bytes_pass_unchanged, without_definitions_all_commands_pass_unchanged, piec
      hello_of_a_set, options_of_hello, authentication_is_relayed, refusals, repeated_writes_are_made_once,
      malformed_messages_close,
      slow_clients_are_closed, broken_upstream_closes, memory_is_bounded, replies_give_their_memory_back,
-     slow_readers_do_not_fill_memory, unanswered_commands_do_not_fill_memory, connections_are_limited, drain_lets_commands_end, drain_ends,
+     slow_readers_do_not_fill_memory, unanswered_commands_do_not_fill_memory,
+     a_client_that_ends_loses_nothing, translated_commands_of_a_client_that_ends_are_made,
+     a_stuck_server_gets_all_of_a_client_that_has_ended, drain_sends_what_is_unsent, a_server_that_stays_stuck_is_left,
+     connections_are_limited, drain_lets_commands_end, drain_ends,
      failover_is_followed, metrics, slow_commands_are_logged])

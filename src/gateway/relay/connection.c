@@ -92,11 +92,17 @@ bool spill_connection_need_link(spill_connection_t *connection)
     return connection->link != NULL;
 }
 
+size_t spill_connection_unsent(const spill_connection_t *connection)
+{
+    return connection->link ? spill_link_unsent(connection->link) : 0;
+}
+
 bool spill_connection_is_idle(const spill_connection_t *connection)
 {
     return !connection->awaiting && connection->passing == 0 && connection->skipping == 0 &&
            connection->input.size == connection->input_at &&
-           spill_stream_unsent(&connection->client) == 0;
+           spill_stream_unsent(&connection->client) == 0 &&
+           spill_connection_unsent(connection) == 0;
 }
 
 void spill_connection_send(spill_connection_t *connection, const uint8_t *bytes, size_t size)

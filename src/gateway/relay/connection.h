@@ -82,7 +82,10 @@ struct spill_connection {
     int64_t first_started_us;
     size_t reserved_reply; /* until the reply of a job is sent */
 
-    bool admitted; /* counted by the limits */
+    bool admitted;           /* counted by the limits */
+    bool ending;             /* the client has ended, and the server must still get what it sent */
+    int64_t ending_since_ms; /* ... when the server last took a part */
+    size_t ending_unsent;    /* ... how much was unsent to the server then */
     bool closing;
     bool client_closed;
 };
@@ -104,6 +107,9 @@ void spill_connection_malformed(spill_connection_t *connection, const char *why)
 
 /* Open the upstream link, unless it is open. False: that fails, and the connection is closed. */
 bool spill_connection_need_link(spill_connection_t *connection);
+
+/* The bytes that are unsent to the server. */
+size_t spill_connection_unsent(const spill_connection_t *connection);
 
 /* Nothing is in progress and nothing is unsent. */
 bool spill_connection_is_idle(const spill_connection_t *connection);

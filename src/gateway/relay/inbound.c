@@ -22,7 +22,7 @@ static const uint8_t *next_bytes(const spill_connection_t *connection)
 
 static bool link_is_full(const spill_connection_t *connection)
 {
-    return connection->link && spill_link_unsent(connection->link) >= SPILL_STREAM_UNSENT_BYTES_MAX;
+    return spill_connection_unsent(connection) >= SPILL_STREAM_UNSENT_BYTES_MAX;
 }
 
 /* Pass a piece of the current message on. Returns its size. */
@@ -171,6 +171,13 @@ static void note_wait(spill_connection_t *connection)
     connection->waits_for_header = header;
 }
 
+/* Are bytes unsent to the server, or is a command without a reply in progress here? */
+static bool owes_server(const spill_connection_t *connection)
+{
+    return spill_connection_unsent(connection) > 0 ||
+           (connection->job && spill_translation_job_unanswered(connection->job));
+}
+
 void spill_inbound_continue(spill_connection_t *connection)
 {
     while (!connection->closing && step(connection)) {
@@ -189,7 +196,9 @@ void spill_inbound_continue(spill_connection_t *connection)
     }
     pause_client(connection);
     note_wait(connection);
-    if (connection->loop->draining && spill_connection_is_idle(connection))
+    if (connection->ending && !owes_server(connection))
+        spill_connection_close(connection, "the client ended");
+    else if (connection->loop->draining && spill_connection_is_idle(connection))
         spill_connection_close(connection, "the gateway ends");
 }
 
@@ -213,5 +222,15 @@ void spill_inbound_received(spill_connection_t *connection, const uint8_t *bytes
         spill_dispatch_message(connection, bytes, size);
     else
         spill_buffer_append(&connection->input, bytes, size);
+    spill_inbound_continue(connection);
+}
+
+void spill_inbound_end(spill_connection_t *connection)
+{
+    connection->ending = true;
+    connection->ending_since_ms = connection->loop->now_ms;
+    connection->ending_unsent = spill_connection_unsent(connection);
+    if (connection->link)
+        spill_link_pause(connection->link, false); /* a server that cannot send may not read */
     spill_inbound_continue(connection);
 }

@@ -11,4 +11,11 @@ void spill_inbound_received(spill_connection_t *connection, const uint8_t *bytes
 /* Something that messages waited for has ended: continue. */
 void spill_inbound_continue(spill_connection_t *connection);
 
+/*
+ * The client has ended in an orderly way. Close its connection when the server got what the client
+ * sent, and the translated command without a reply is carried out that is in progress. Messages
+ * that wait for that are handled first. The owner bounds the time.
+ */
+void spill_inbound_end(spill_connection_t *connection);
+
 #endif

@@ -30,7 +30,10 @@ static void client_drained(spill_stream_t *stream)
 
 static void client_broken(spill_stream_t *stream, const char *why)
 {
-    spill_connection_close(stream->owner, why);
+    if (stream->ended)
+        spill_inbound_end(stream->owner);
+    else
+        spill_connection_close(stream->owner, why);
 }
 
 static void client_closed(spill_stream_t *stream)
@@ -54,7 +57,8 @@ static void link_reply_part(void *owner, const uint8_t *bytes, size_t size)
 {
     spill_connection_t *connection = owner;
     spill_connection_send(connection, bytes, size);
-    if (spill_stream_unsent(&connection->client) >= SPILL_STREAM_UNSENT_BYTES_MAX)
+    if (!connection->ending &&
+        spill_stream_unsent(&connection->client) >= SPILL_STREAM_UNSENT_BYTES_MAX)
         spill_link_pause(connection->link, true);
 }
 
@@ -172,13 +176,34 @@ static void incoming(spill_loop_t *loop, uv_stream_t *listener)
     connection->waits_for_header = true;
 }
 
+/* The client has ended. Close its connection if the server takes nothing more of what it sent. */
+static void check_ending(spill_connection_t *connection)
+{
+    enum { STUCK_MS = 10000 };
+    size_t unsent = spill_connection_unsent(connection);
+    if (unsent != connection->ending_unsent) {
+        connection->ending_unsent = unsent;
+        connection->ending_since_ms = connection->loop->now_ms;
+    }
+    if (connection->loop->now_ms - connection->ending_since_ms <= STUCK_MS)
+        return;
+    spill_metrics_add(&connection->gateway->metrics.failures, 1);
+    spill_gateway_log("messages lost",
+                      BCON_NEW("connection", BCON_INT32(connection->id), "bytes",
+                               BCON_INT64((int64_t)unsent), "cause",
+                               BCON_UTF8("the client ended, and the server reads nothing")));
+    spill_connection_close(connection, "the server reads nothing of what the client sent");
+}
+
 /* Close a connection that owes a part of a message, or whose upstream is not the primary now. */
 static void check_connection(spill_connection_t *connection, int64_t generation)
 {
     spill_gateway_t *gateway = connection->gateway;
     int64_t most_ms = gateway->options->header_seconds * 1000;
-    if (connection->waits_since_ms > 0 &&
-        connection->loop->now_ms - connection->waits_since_ms > most_ms) {
+    if (connection->ending) {
+        check_ending(connection);
+    } else if (connection->waits_since_ms > 0 &&
+               connection->loop->now_ms - connection->waits_since_ms > most_ms) {
         spill_metrics_add(&gateway->metrics.timed_out, 1);
         spill_connection_close(connection, "the client did not send the rest of a message");
     } else if (connection->link && spill_link_generation(connection->link) != generation &&

@@ -6,10 +6,20 @@
 
 static void report_broken(spill_stream_t *stream, const char *why)
 {
-    if (stream->closing)
+    if (stream->closing || stream->reported)
         return;
     stream->failed = true;
+    stream->reported = true;
     stream->events->broken(stream, why);
+}
+
+/* The peer ends in an orderly way: there is nothing more to read. */
+static void report_ended(spill_stream_t *stream, const char *why)
+{
+    if (!stream->closing)
+        uv_read_stop((uv_stream_t *)&stream->tcp);
+    stream->ended = true;
+    report_broken(stream, why);
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -213,10 +223,12 @@ static void receive_tls(spill_stream_t *stream, const uint8_t *bytes, size_t siz
     int got;
     while (!stream->closing &&
            (got = spill_tls_read(stream->tls, stream->read_buffer, SPILL_STREAM_READ_BYTES)) != 0) {
-        if (got < 0) {
-            report_broken(stream, "the peer ended the TLS session");
+        if (got < 0 && spill_tls_ended(stream->tls))
+            report_ended(stream, "the peer ended the TLS session");
+        else if (got < 0)
+            report_broken(stream, "the TLS session failed");
+        if (got < 0)
             return;
-        }
         stream->events->received(stream, stream->read_buffer, (size_t)got);
     }
     if (!stream->closing)
@@ -238,11 +250,11 @@ static void has_read(uv_stream_t *tcp, ssize_t got, const uv_buf_t *buffer)
     stream->full_reads = got == SPILL_STREAM_READ_BYTES ? stream->full_reads + 1 : 0;
     if (got == 0 || got == UV_ENOBUFS || stream->closing)
         return;
-    if (got < 0) {
-        report_broken(stream, got == UV_EOF ? "the peer closed it" : uv_strerror((int)got));
-        return;
-    }
-    if (stream->tls)
+    if (got == UV_EOF)
+        report_ended(stream, "the peer closed it");
+    else if (got < 0)
+        report_broken(stream, uv_strerror((int)got));
+    else if (stream->tls)
         receive_tls(stream, (const uint8_t *)buffer->base, (size_t)got);
     else
         stream->events->received(stream, (const uint8_t *)buffer->base, (size_t)got);
@@ -257,7 +269,7 @@ static void start_reading(spill_stream_t *stream)
 void spill_stream_pause(spill_stream_t *stream, bool paused)
 {
     stream->paused = paused && !stream->failed;
-    if (stream->closing || !stream->open)
+    if (stream->closing || stream->ended || !stream->open)
         return;
     if (stream->paused && stream->reading) {
         uv_read_stop((uv_stream_t *)&stream->tcp);

@@ -31,7 +31,10 @@ typedef struct spill_stream_events {
     void (*opened)(spill_stream_t *stream); /* connected, and TLS is set up; may be NULL */
     void (*received)(spill_stream_t *stream, const uint8_t *bytes, size_t size);
     void (*drained)(spill_stream_t *stream); /* all bytes are sent */
-    /* The peer ended, or an error: at most once, and not after spill_stream_close. */
+    /*
+     * The peer ended (then stream->ended is set), or an error: at most once, and not after
+     * spill_stream_close. Nothing is read or accepted for writing afterwards.
+     */
     void (*broken)(spill_stream_t *stream, const char *why);
     void (*closed)(spill_stream_t *stream); /* its memory may be freed */
 } spill_stream_events_t;
@@ -55,7 +58,9 @@ struct spill_stream {
     bool reading;
     bool paused;
     bool is_writing;
-    bool failed; /* a write failed: further ones are dropped, and the next read reports it */
+    bool ended;    /* the peer ended in an orderly way: all that it sent was received */
+    bool reported; /* as broken */
+    bool failed;   /* a write failed: further ones are dropped, and the next read reports it */
     bool closing;
 };
 

@@ -219,6 +219,11 @@ int spill_tls_read(spill_tls_session_t *session, uint8_t *bytes, size_t size)
     return SSL_get_error(session->ssl, got) == SSL_ERROR_WANT_READ ? 0 : -1;
 }
 
+bool spill_tls_ended(const spill_tls_session_t *session)
+{
+    return (SSL_get_shutdown(session->ssl) & SSL_RECEIVED_SHUTDOWN) != 0;
+}
+
 bool spill_tls_write(spill_tls_session_t *session, const uint8_t *bytes, size_t size)
 {
     ERR_clear_error();

@@ -58,6 +58,9 @@ spill_tls_state_t spill_tls_handshake(spill_tls_session_t *session, char *why, s
 /* Read decrypted bytes. 0: none are left; -1: the peer ended the session, or it failed. */
 int spill_tls_read(spill_tls_session_t *session, uint8_t *bytes, size_t size);
 
+/* Did the peer report that the session ends? */
+bool spill_tls_ended(const spill_tls_session_t *session);
+
 /* Encrypt bytes of an open session. */
 bool spill_tls_write(spill_tls_session_t *session, const uint8_t *bytes, size_t size);
 

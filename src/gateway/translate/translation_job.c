@@ -118,6 +118,11 @@ static void report_done(spill_post_t *post)
     job->host->done(job->owner);
 }
 
+bool spill_translation_job_unanswered(const spill_translation_job_t *job)
+{
+    return (job->read.flags & SPILL_WIRE_MORE_TO_COME) != 0;
+}
+
 spill_metrics_class_t spill_translation_job_class(const spill_translation_job_t *job)
 {
     bson_iter_t iter;
@@ -185,7 +190,7 @@ void spill_translation_job_take(spill_translation_job_t *job, int32_t *request_i
                                 bson_t *reply, bool *close, bool *changed, size_t *reserved)
 {
     *request_id = job->read.header.request_id;
-    *unanswered = (job->read.flags & SPILL_WIRE_MORE_TO_COME) != 0;
+    *unanswered = spill_translation_job_unanswered(job);
     *close = job->close;
     *changed = job->connection.changed;
     *reserved = job->reserved;

@@ -37,6 +37,9 @@ spill_translation_job_t *spill_translation_job_start(spill_gateway_t *gateway, s
 void spill_translation_job_reply(spill_translation_job_t *job, spill_buffer_t *message);
 void spill_translation_job_break(spill_translation_job_t *job, const char *why);
 
+/* Does the client want no reply (moreToCome)? Call it before spill_translation_job_take. */
+bool spill_translation_job_unanswered(const spill_translation_job_t *job);
+
 /* The class of its command. Call it before spill_translation_job_take. */
 spill_metrics_class_t spill_translation_job_class(const spill_translation_job_t *job);
 
