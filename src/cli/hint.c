@@ -30,11 +30,12 @@ size_t spill_cli_word_distance(const char *left, const char *right)
     return row[columns];
 }
 
-/* Words that programs use for one thing, ours among them. The first line is how many. */
+static const char HOW_MANY[] = " limit count number num n max size top last first head tail length "
+                               "lines max-count keep sample threshold page retain-elements rounds ";
+
+/* Words that programs use for one thing, ours among them. */
 static const char *const ALIKE[] = {
-    " limit count number num n max size top last first head tail length lines max-count keep "
-    "sample "
-    "threshold page retain-elements rounds ",
+    HOW_MANY,
     " size bytes max-size max-bytes page-bytes page-size document-limit memory element target ",
     " skip offset start from since after before cursor below begin ",
     " to until end before older-than max-age age ttl expire retain-age ",

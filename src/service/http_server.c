@@ -160,7 +160,7 @@ spill_code_t spill_http_start(const char *address, spill_http_answer_fn answer, 
                               spill_http_server_t **server, spill_error_t *error)
 {
     enum { CONNECTIONS_MAX = 16, TIMEOUT_SECONDS = 10 };
-    struct sockaddr_in place;
+    struct sockaddr_in place = {0};
     *server = NULL;
     SPILL_TRY(read_address(address, &place, error));
     SPILL_TRY(load_library(error));
