@@ -96,6 +96,28 @@ static void count_fields_are_set_when_an_array_is_adopted(void **state)
     gateway_fixture_free(fixture);
 }
 
+/* The gateway sets it again. So the document has not changed, and is not counted as modified. */
+static void a_count_field_that_a_pipeline_removes_stays(void **state)
+{
+    (void)state;
+    spill_definition_t definition = gateway_small_definition();
+    strcpy(definition.count_field, "count");
+    gateway_fixture_t *fixture = gateway_fixture_new(&definition);
+    gateway_push(fixture, 1, 0, 3);
+    gateway_push(fixture, 1, 3, 4);
+    gateway_try_direct(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.count", "4");
+    gateway_try(fixture,
+                "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": [{\"$project\": "
+                "{\"f\": 1}}]}]}",
+                "nModified", "0");
+    gateway_try_direct(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.count", "4");
+    gateway_try(fixture,
+                "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": [{\"$project\": "
+                "{\"f\": 1}}, {\"$set\": {\"a\": 1}}]}]}",
+                "nModified", "1");
+    gateway_fixture_free(fixture);
+}
+
 /* ---- reads ----------------------------------------------------------------------------------- */
 
 static int64_t read_id(const bson_t *reply)
@@ -640,6 +662,7 @@ int main(void)
         cmocka_unit_test(a_long_array_gets_pages_that_no_client_sees),
         cmocka_unit_test(a_front_array_has_the_newest_element_first),
         cmocka_unit_test(count_fields_are_set_when_an_array_is_adopted),
+        cmocka_unit_test(a_count_field_that_a_pipeline_removes_stays),
         cmocka_unit_test(a_cursor_completes_each_batch),
         cmocka_unit_test(a_killed_cursor_is_gone),
         cmocka_unit_test(a_document_past_16_mb_is_read_whole),

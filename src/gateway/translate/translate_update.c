@@ -1,4 +1,5 @@
 /* update: statement by statement, unless none of them touches F. */
+#include "bson/field_path.h"
 #include "definition/stored_names.h"
 #include "gateway/translate/mention.h"
 #include "gateway/translate/statements.h"
@@ -53,16 +54,23 @@ static bool attempt(spill_change_t *change, const bson_t *guards, bool upsert, b
 
 /* ---- one statement on an adopted array ---- */
 
-/* Do both documents have the same fields, beside `spill`? */
-static bool is_same(const bson_t *before, const bson_t *after)
+/*
+ * Do both documents have the same fields, beside `spill`? If the update has removed the count field
+ * of an array that stays managed, the gateway sets it again: that is no difference either.
+ */
+static bool is_same(const spill_change_t *change, const bson_t *before, const bson_t *after)
 {
-    bson_t left = BSON_INITIALIZER, right = BSON_INITIALIZER;
-    bson_copy_to_excluding_noinit(before, &left, SPILL_STORED_ROOT, NULL);
-    bson_copy_to_excluding_noinit(after, &right, SPILL_STORED_ROOT, NULL);
-    bool same = bson_equal(&left, &right);
-    bson_destroy(&left);
-    bson_destroy(&right);
-    return same;
+    bson_iter_t kept;
+    SPILL_SCOPED(bson_destroy) bson_t left = BSON_INITIALIZER;
+    SPILL_SCOPED(bson_destroy) bson_t right = BSON_INITIALIZER;
+    const char *count_field = change->translation->at->definition->count_field;
+    const char *const excluded[] = {SPILL_STORED_ROOT, count_field};
+    bool restores = count_field[0] != '\0' && bson_has_field(after, SPILL_STORED_ROOT) &&
+                    !spill_path_find(after, count_field, &kept);
+    size_t count = restores ? 2 : 1;
+    spill_document_exclude(before, excluded, count, &left);
+    spill_document_exclude(after, excluded, count, &right);
+    return bson_equal(&left, &right);
 }
 
 /* The reply of the findAndModify, as one of an update. */
@@ -100,7 +108,7 @@ static bool rewrite(spill_change_t *change, const spill_adopted_step_t *step, bo
     if (*matched) {
         keep_rest(change->context, &reply);
         change->n++;
-        change->modified += !is_same(step->before, &after);
+        change->modified += !is_same(change, step->before, &after);
     }
     bson_destroy(&reply);
     return true;
