@@ -311,7 +311,6 @@ typedef struct export_run {
     bool bucket;
     bool found; /* anything was printed */
     spill_array_t *array;
-    int64_t unmanaged; /* owners of unmanaged arrays */
 } export_run_t;
 
 typedef struct exported_element_line {
@@ -397,38 +396,33 @@ static spill_code_t export_elements(spill_cli_session_t *session, export_run_t *
                           : spill_each_array(run->array, export_owner, run, error);
 }
 
-static bool stop_at_element(void *context, const spill_value_t *owner,
-                            const spill_element_t *element)
+static spill_code_t count_owner(void *context, const spill_value_t *owner, spill_error_t *error)
 {
-    (void)context;
     (void)owner;
-    (void)element;
-    return false;
+    (void)error;
+    ++*(int64_t *)context;
+    return SPILL_OK;
 }
 
-/* An unmanaged array is a field of a document of the application: the driver reads it. */
-static spill_code_t count_unmanaged(void *context, const spill_value_t *owner, spill_error_t *error)
-{
-    export_run_t *run = context;
-    bool managed = true;
-    spill_code_t code = spill_walk_any(run->array, owner, stop_at_element, NULL, &managed, error);
-    run->unmanaged += managed ? 0 : 1;
-    return code == SPILL_CANCELLED || code == SPILL_CORRUPT ? SPILL_OK : code;
-}
-
-/* Say what --documents does not write. */
-static spill_code_t report_unmanaged(const spill_cli_session_t *session, export_run_t *run,
+/*
+ * Say what --documents does not write: an unmanaged array is a field of a document of the
+ * application, which reads it with its driver. Only names of owners are read.
+ */
+static spill_code_t report_unmanaged(const spill_cli_session_t *session, const export_run_t *run,
                                      spill_error_t *error)
 {
+    int64_t all = 0, managed = 0;
     if (!spill_array_has_unmanaged(run->array) || session->owner)
         return SPILL_OK;
-    SPILL_TRY(spill_each_array(run->array, count_unmanaged, run, error));
-    if (run->unmanaged > 0)
+    SPILL_TRY(spill_each_owner(run->array, count_owner, &managed, true, error));
+    SPILL_TRY(spill_each_array(run->array, count_owner, &all, error));
+    const int64_t unmanaged = all - managed;
+    if (unmanaged > 0)
         spill_cli_say("%s of '%s' with arrays that Spillway does not manage yet %s not written: "
                       "they are the application's documents. `export' without --documents writes "
                       "their elements",
-                      spill_counted_text(run->unmanaged, "document", "documents").text, run->heads,
-                      spill_cli_plural(run->unmanaged, "is", "are"));
+                      spill_counted_text(unmanaged, "document", "documents").text, run->heads,
+                      spill_cli_plural(unmanaged, "is", "are"));
     return SPILL_OK;
 }
 

@@ -126,8 +126,12 @@ typedef spill_code_t (*spill_each_fn)(void *context, const spill_value_t *owner,
 spill_code_t spill_each_owner(spill_array_t *array, spill_each_fn call, void *context,
                               bool pass_damaged, spill_error_t *error);
 
+/* Report whether there is any owner. The array may be of a definition that is not saved. (owners.c)
+ */
+spill_code_t spill_array_has_owner(spill_array_t *array, bool *any, spill_error_t *error);
+
 /*
- * The same with `pass_damaged`, also for owners of unmanaged arrays that are not empty, if
+ * spill_each_owner with `pass_damaged`, also for owners of unmanaged arrays that are not empty, if
  * spill_array_has_unmanaged. Each owner is visited once, also if its array is adopted or unmanaged
  * during the walk. (owners.c)
  */

@@ -113,7 +113,7 @@ static void list_reserved(spill_others_t *others)
     }
 }
 
-/* Are the definitions those of this version? */
+/* Are these the definitions of this version? */
 static bool is_current(const spill_others_t *others, int64_t version)
 {
     return version != SPILL_DEFINITIONS_CHANGE && others->version == version;

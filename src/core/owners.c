@@ -151,6 +151,20 @@ spill_code_t spill_each_owner(spill_array_t *array, spill_each_fn call, void *co
     return end_each(&each, code, &walk, error);
 }
 
+static spill_code_t stop_at_owner(void *context, const spill_value_t *owner, spill_error_t *error)
+{
+    (void)owner;
+    *(bool *)context = true;
+    return spill_walk_stopped(error);
+}
+
+spill_code_t spill_array_has_owner(spill_array_t *array, bool *any, spill_error_t *error)
+{
+    *any = false;
+    spill_code_t code = spill_each_owner(array, stop_at_owner, any, true, error);
+    return *any && code == SPILL_CANCELLED ? SPILL_OK : code;
+}
+
 spill_code_t spill_each_array(spill_array_t *array, spill_each_fn call, void *context,
                               spill_error_t *error)
 {

@@ -107,7 +107,7 @@ static spill_code_t read_referenced(const spill_owner_t *owner, spill_stretch_t 
 }
 
 /*
- * The run was read from a page. If the array does not have its elements any more, the run is empty,
+ * The run was read from a page. If the array no longer has its elements, the run is empty,
  * and the next call continues where this one began, at `from`.
  */
 static spill_code_t check_run(const spill_owner_t *owner, int64_t from, spill_stretch_t *stretch,

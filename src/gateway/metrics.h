@@ -25,7 +25,7 @@
     X(sent_bytes, "sent_bytes", "Bytes that were sent to clients")
 
 /*
- * The classes of commands whose durations are counted: relayed ones until their reply has been
+ * The classes of commands with counted durations: relayed ones until their reply has been
  * passed on, and those on served collections.
  */
 typedef enum spill_metrics_class {

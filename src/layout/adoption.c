@@ -334,7 +334,8 @@ static void job_name(const char *entry, char job[ENTRY_SIZE])
     snprintf(job, ENTRY_SIZE, "%.*s", (int)(strlen(entry) - (sizeof SUFFIX - 1)), entry);
 }
 
-/* Of the entries of one definition: delete those of killed adopters, and count the others. */
+/* Of the entries of one definition: delete what killed adopters left, and count the entries that
+ * stay. */
 typedef struct purge {
     spill_store_t *store;
     const char *name;

@@ -8,11 +8,11 @@
  *             4 leave    delete the entry, if no thread has an ADOPT on its way or unanswered
  *   undo      1 mark     the definition is being undone
  *             2          unmanage the arrays
- *             3 wait     until no entry is left that was there when the wait began, except those
- *                        whose `ends` has passed
+ *             3 wait     until each entry that was there when the wait began is deleted, or its
+ *                        `ends` has passed
  *             4          unmanage what was adopted meanwhile, then delete the definition
  *
- * An adopter whose check came before the mark has written its entry before the undo reads the
+ * If an adopter checks before the mark, it has written its entry before the undo reads the
  * entries. So no ADOPT is carried out after step 3 of the undo. The threads of a program share the
  * entry of an array: while one of them adopts, the entry is not deleted, and `ends` only grows.
  * docs/internals/protocol.md has the argument. Only stores with other writers need this: in other
@@ -87,8 +87,8 @@ spill_code_t spill_adopters_list(spill_store_t *store, spill_listing_t *entries,
                                  spill_error_t *error);
 
 /*
- * Of the listed entries of a definition, delete those of killed adopters: their time has passed.
- * *left is the number of others that are still there; `text` (may be NULL) becomes a sentence about
+ * Of the listed entries of a definition, delete the entries of killed adopters: their time has
+ * passed. *left is the number of entries that stay; `text` (may be NULL) becomes a sentence about
  * one of these. Cost: an operation, and one or two for each entry of the definition.
  */
 spill_code_t spill_adopters_purge(spill_store_t *store, const char *name,

@@ -26,9 +26,8 @@ typedef struct spill_lost_lines {
 void spill_lost_lines_count(spill_lost_lines_t *losses, int problem);
 
 /*
- * Put a sentence for people into `text`: the log, the error, and how many lines it lacks. False,
- * and
- * "": no line was lost. `losses` may be NULL.
+ * Put a sentence for people into `text`: the log, the error, and how many lines it lacks. If no
+ * line was lost, return false, and `text` is "". `losses` may be NULL.
  */
 enum { SPILL_LOST_LINES_TEXT = 512 };
 bool spill_lost_lines_text(const spill_lost_lines_t *losses, char text[SPILL_LOST_LINES_TEXT]);

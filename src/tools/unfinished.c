@@ -236,14 +236,6 @@ static described_t describe(const char *shown, const char *name, const entry_t *
 
 /* ---- entries that say less than the definition ----------------------------------------------- */
 
-/* End the walk over a definition's owners at the first one. */
-static spill_code_t stop_at_owner(void *context, const spill_value_t *owner, spill_error_t *error)
-{
-    (void)owner;
-    *(bool *)context = true;
-    return spill_walk_stopped(error);
-}
-
 /* *empty: there is a definition of this name, without an owner. */
 static spill_code_t is_empty(spill_store_t *store, const char *name, bool *empty,
                              spill_error_t *error)
@@ -255,10 +247,10 @@ static spill_code_t is_empty(spill_store_t *store, const char *name, bool *empty
     if (code == SPILL_NOT_FOUND)
         return SPILL_OK;
     if (code == SPILL_OK)
-        code = spill_each_owner(array, stop_at_owner, &any, true, error);
+        code = spill_array_has_owner(array, &any, error);
     spill_array_close(array);
     *empty = code == SPILL_OK && !any;
-    return any && code == SPILL_CANCELLED ? SPILL_OK : code;
+    return code;
 }
 
 /*

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* "999 B", "10.3 KiB", "1 MiB": three digits, units of 1024, as databases count. */
 typedef struct spill_size_text {
@@ -23,6 +24,13 @@ spill_number_text_t spill_number_text(double number);
 
 /* Return `one` if the count is 1, else `many`. */
 const char *spill_plural(int64_t count, const char *one, const char *many);
+
+/* Are these names equal? Most names differ in the first letter, so no function is called for them.
+ */
+static inline bool spill_same_name(const char *left, const char *right)
+{
+    return left[0] == right[0] && strcmp(left, right) == 0;
+}
 
 /* A count with its noun: "1 element", "2 elements". Nouns have at most 40 bytes. */
 typedef struct spill_counted_text {

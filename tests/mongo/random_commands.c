@@ -30,7 +30,7 @@ static void add(char *text, const char *format, ...)
     assert_true(length >= 0 && (size_t)length < TEXT_SIZE - at);
 }
 
-/* Begin a text anew. */
+/* Begin another text. */
 #define print(text, ...) ((text)[0] = '\0', add(text, __VA_ARGS__))
 
 /* ---- texts ----------------------------------------------------------------------------------- */

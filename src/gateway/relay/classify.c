@@ -4,6 +4,7 @@
 #include "bson/field_path.h"
 #include "definition/stored_names.h"
 #include "gateway/translate/mention.h"
+#include "util/text.h"
 
 #include <string.h>
 
@@ -51,7 +52,7 @@ static const struct {
 spill_command_kind_t spill_command_kind(const char *name)
 {
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        if (commands[i].name[0] == name[0] && strcmp(commands[i].name, name) == 0)
+        if (spill_same_name(commands[i].name, name))
             return commands[i].kind;
     return SPILL_COMMAND_OTHER;
 }

@@ -1,5 +1,6 @@
 /* The fields of a command's body that decide what the gateway does with it. */
 #include "gateway/relay/client_command.h"
+#include "util/text.h"
 
 #include <string.h>
 
@@ -60,26 +61,20 @@ static const char *text_of(const bson_iter_t *iter)
     return BSON_ITER_HOLDS_UTF8(iter) ? bson_iter_utf8(iter, NULL) : NULL;
 }
 
-/* Most fields differ in their first letter. */
-static bool is_key(const char *key, const char *name)
-{
-    return key[0] == name[0] && strcmp(key, name) == 0;
-}
-
 static void read_field(const bson_iter_t *iter, spill_client_command_t *command)
 {
     const char *key = bson_iter_key(iter);
-    if (is_key(key, "$db"))
+    if (spill_same_name(key, "$db"))
         command->database = text_of(iter);
-    else if (is_key(key, "lsid"))
+    else if (spill_same_name(key, "lsid"))
         command->session = session_of(iter);
-    else if (is_key(key, "txnNumber"))
+    else if (spill_same_name(key, "txnNumber"))
         command->txn_number = number_of(iter, -1);
-    else if (is_key(key, "autocommit"))
+    else if (spill_same_name(key, "autocommit"))
         command->in_transaction = BSON_ITER_HOLDS_BOOL(iter) && !bson_iter_bool(iter);
-    else if (is_key(key, "startTransaction"))
+    else if (spill_same_name(key, "startTransaction"))
         command->starts_transaction = BSON_ITER_HOLDS_BOOL(iter) && bson_iter_bool(iter);
-    else if (is_key(key, "maxTimeMS"))
+    else if (spill_same_name(key, "maxTimeMS"))
         command->max_time_ms = number_of(iter, 0);
 }
 

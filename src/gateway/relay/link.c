@@ -26,7 +26,7 @@ struct spill_link {
     bool closing;
 
     expected_t expected;
-    int32_t request_id;       /* whose reply is expected */
+    int32_t request_id;       /* of the request with the expected reply */
     size_t unanswered;        /* requests without a reply, to which the server might reply */
     bool dropping;            /* the message that is arriving is such a reply */
     bool follows;             /* the message that is arriving follows another one of its reply */

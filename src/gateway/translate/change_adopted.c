@@ -287,7 +287,7 @@ static spill_ending_t ending_of(const rewrite_t *rewrite)
         rewrite->document.len};
 }
 
-/* Make the update. If the head may end by it, a note tells of pages that a spill has put. */
+/* Make the update. If the head may end by it, a note names pages that a spill has put. */
 static bool update_head(rewrite_t *rewrite, bool *matched)
 {
     spill_translation_t *translation = rewrite->change->translation;

@@ -199,15 +199,13 @@ static bool change_managed(spill_change_t *change, const owners_t *owners)
     return done;
 }
 
-/* Does the statement have a collation? The "simple" one compares bytes, as without a collation. */
-static bool has_collation(const bson_t *whole)
+/* The "simple" collation compares bytes, as without one. */
+static bool is_simple(const bson_iter_t *collation)
 {
-    bson_iter_t collation, locale;
-    if (!bson_iter_init_find(&collation, whole, "collation"))
-        return false;
-    return !BSON_ITER_HOLDS_DOCUMENT(&collation) || !bson_iter_recurse(&collation, &locale) ||
-           !bson_iter_find(&locale, "locale") || !BSON_ITER_HOLDS_UTF8(&locale) ||
-           strcmp(bson_iter_utf8(&locale, NULL), "simple") != 0;
+    bson_iter_t locale;
+    return BSON_ITER_HOLDS_DOCUMENT(collation) && bson_iter_recurse(collation, &locale) &&
+           bson_iter_find(&locale, "locale") && BSON_ITER_HOLDS_UTF8(&locale) &&
+           strcmp(bson_iter_utf8(&locale, NULL), "simple") == 0;
 }
 
 /*
@@ -216,9 +214,12 @@ static bool has_collation(const bson_t *whole)
  */
 static bool check_collation(const spill_change_t *change, const owners_t *owners)
 {
+    bson_iter_t collation;
     spill_translation_t *translation = change->translation;
     bool one = owners->managed_count == 0 && owners->unmanaged_count <= OWNERS_AT_A_TIME;
-    if (one || !has_collation(&change->statement->whole))
+    if (one ||
+        !spill_translation_find_collation(translation, &change->statement->whole, &collation) ||
+        is_simple(&collation))
         return true;
     return spill_translation_refuse(translation, translation->array, "multi: true with a collation",
                                     "more than 1000 documents match, or one with a managed array: "

@@ -1,6 +1,7 @@
 #include "gateway/translate/mention.h"
 
 #include "definition/stored_names.h"
+#include "util/text.h"
 
 #include <string.h>
 
@@ -29,7 +30,7 @@ unsigned spill_mentions_in_path(const char *path, const char *array)
 bool spill_is_one_of(const char *name, const char *const *names)
 {
     for (size_t i = 0; names[i] != NULL; i++)
-        if (names[i][0] == name[0] && strcmp(name, names[i]) == 0)
+        if (spill_same_name(name, names[i]))
             return true;
     return false;
 }

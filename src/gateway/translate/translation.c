@@ -166,9 +166,8 @@ bool spill_translation_refuse(spill_translation_t *translation, const char *fiel
                                        field, operation, reason);
 }
 
-/* A statement has its collation itself, other commands beside their filter. */
-static bool find_collation(const spill_translation_t *translation, const bson_t *statement,
-                           bson_iter_t *collation)
+bool spill_translation_find_collation(const spill_translation_t *translation,
+                                      const bson_t *statement, bson_iter_t *collation)
 {
     return (statement != NULL && bson_iter_init_find(collation, statement, "collation")) ||
            spill_translation_find(translation, "collation", collation);
@@ -180,7 +179,7 @@ static bool names_owner(const spill_translation_t *translation, const bson_t *st
 {
     bson_iter_t collation;
     return filter != NULL && spill_filter_find_id(filter, id) &&
-           !find_collation(translation, statement, &collation);
+           !spill_translation_find_collation(translation, statement, &collation);
 }
 
 bool spill_translation_refuse_search(spill_translation_t *translation, const bson_t *filter,
@@ -508,7 +507,7 @@ void spill_translation_append_context(const spill_translation_t *translation,
                                       const bson_t *statement, bson_t *find)
 {
     bson_iter_t iter;
-    if (find_collation(translation, statement, &iter))
+    if (spill_translation_find_collation(translation, statement, &iter))
         bson_append_iter(find, NULL, -1, &iter);
     if (spill_translation_find(translation, "let", &iter))
         bson_append_iter(find, NULL, -1, &iter);

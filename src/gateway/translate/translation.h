@@ -155,6 +155,13 @@ bool spill_translation_find_document(const spill_translation_t *translation, con
 bool spill_translation_check_concern(spill_translation_t *translation);
 
 /*
+ * Find the collation of a statement (of an update or a delete), which has its own, or of another
+ * command (`statement` NULL), which has it beside its filter.
+ */
+bool spill_translation_find_collation(const spill_translation_t *translation,
+                                      const bson_t *statement, bson_iter_t *collation);
+
+/*
  * Have pages that may hold elements which `filter` concerns? With a condition on _id, and without a
  * collation, only that owner's head is looked at, else the page collection. `statement`: of an
  * update or a delete, else NULL. False: a failure.

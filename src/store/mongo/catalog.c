@@ -287,19 +287,25 @@ spill_code_t spill_mongo_catalog_delete(spill_store_t *store, spill_catalog_t ki
     return spill_mongo_delete((spill_mongo_t *)store, collection_of(kind), filter, &found, error);
 }
 
+/* Read the time in the field of an answer. `from` names where it comes from. */
+static spill_code_t read_time(const bson_t *answer, const char *field, const char *from,
+                              int64_t *now_us, spill_error_t *error)
+{
+    bson_iter_t now;
+    if (!bson_iter_init_find(&now, answer, field) || !BSON_ITER_HOLDS_DATE_TIME(&now))
+        return spill_fail(error, SPILL_CORRUPT, "%s: the server's answer is wrong: no time", from);
+    *now_us = bson_iter_date_time(&now) * 1000;
+    return SPILL_OK;
+}
+
 /* The time of `hello`, which needs no document. */
 static spill_code_t ask_time(spill_mongo_t *store, int64_t *now_us, spill_error_t *error)
 {
     bson_t answer;
-    bson_iter_t now;
     SPILL_SCOPED(spill_mongo_destroy) bson_t *hello = BCON_NEW("hello", BCON_INT32(1));
     spill_code_t code = spill_mongo_ask(store, hello, &answer, error);
-    if (code == SPILL_OK && bson_iter_init_find(&now, &answer, "localTime") &&
-        BSON_ITER_HOLDS_DATE_TIME(&now))
-        *now_us = bson_iter_date_time(&now) * 1000;
-    else if (code == SPILL_OK)
-        code = spill_fail(error, SPILL_CORRUPT, "%s: the server's answer is wrong: no time",
-                          store->place);
+    if (code == SPILL_OK)
+        code = read_time(&answer, "localTime", store->place, now_us, error);
     bson_destroy(&answer);
     return code;
 }
@@ -311,7 +317,6 @@ static spill_code_t ask_time(spill_mongo_t *store, int64_t *now_us, spill_error_
 spill_code_t spill_mongo_now(spill_store_t *store, int64_t *now_us, spill_error_t *error)
 {
     bson_t answer;
-    bson_iter_t now;
     bool found;
     SPILL_SCOPED(spill_mongo_destroy)
     bson_t *pipeline = BCON_NEW("0", "{", "$limit", BCON_INT64(1), "}", "1", "{", "$project", "{",
@@ -319,14 +324,9 @@ spill_code_t spill_mongo_now(spill_store_t *store, int64_t *now_us, spill_error_
     *now_us = 0;
     spill_code_t code = spill_mongo_first((spill_mongo_t *)store, SPILL_MONGO_DEFINITIONS, pipeline,
                                           &answer, &found, error);
-    if (code == SPILL_OK && !found)
-        code = ask_time((spill_mongo_t *)store, now_us, error);
-    else if (code == SPILL_OK && bson_iter_init_find(&now, &answer, "now") &&
-             BSON_ITER_HOLDS_DATE_TIME(&now))
-        *now_us = bson_iter_date_time(&now) * 1000;
-    else if (code == SPILL_OK)
-        code = spill_fail(error, SPILL_CORRUPT, "%s: the server's answer is wrong: no time",
-                          SPILL_MONGO_DEFINITIONS);
+    if (code == SPILL_OK)
+        code = found ? read_time(&answer, "now", SPILL_MONGO_DEFINITIONS, now_us, error)
+                     : ask_time((spill_mongo_t *)store, now_us, error);
     bson_destroy(&answer);
     return code;
 }

@@ -186,10 +186,9 @@ spill_code_t spill_migrate_find_other_types(const char *uri, const spill_definit
                                             int64_t *count, char **first, spill_error_t *error);
 
 /*
- * Report whether arrays are managed and there is no definition: an undo by an earlier version, or a
- * drop, ran beside another program. False on an embedded store, which has no such arrays. Cost: a
- * read; without a definition also a search, which reads the whole collection if no array is
- * managed.
+ * The definition is not saved. Report whether arrays are managed all the same: an undo by an
+ * earlier version, or a drop, ran beside another program. False on an embedded store, which has no
+ * such arrays. Cost: a search, which reads the whole collection if no array is managed.
  */
 spill_code_t spill_migrate_has_undefined(spill_store_t *store, const spill_definition_t *definition,
                                          bool *any, spill_error_t *error);

@@ -81,27 +81,12 @@ static spill_code_t check_documents(const char *uri, const spill_definition_t *d
     return SPILL_OK;
 }
 
-/* End the walk over a definition's owners at the first one. */
-static spill_code_t stop_at_owner(void *context, const spill_value_t *owner, spill_error_t *error)
-{
-    (void)owner;
-    *(bool *)context = true;
-    return spill_fail(error, SPILL_CANCELLED, "an owner is there");
-}
-
 spill_code_t spill_migrate_has_undefined(spill_store_t *store, const spill_definition_t *definition,
                                          bool *any, spill_error_t *error)
 {
     spill_array_t array = {.store = store, .definition = *definition};
-    spill_definition_t stored;
     *any = false;
-    if (!store->ops->others_write)
-        return SPILL_OK;
-    spill_code_t code = spill_store_definition(store, definition->name, &stored, error);
-    if (code != SPILL_NOT_FOUND)
-        return code;
-    code = spill_each_owner(&array, stop_at_owner, any, true, error);
-    return *any && code == SPILL_CANCELLED ? SPILL_OK : code;
+    return store->ops->others_write ? spill_array_has_owner(&array, any, error) : SPILL_OK;
 }
 
 /* Their pages are no reason to choose another collection. */
@@ -134,8 +119,7 @@ spill_code_t spill_migrate_check_names(spill_store_t *store, const char *uri,
     return uri && !*remark ? check_documents(uri, definition, remark, error) : SPILL_OK;
 }
 
-/* ---- documents without an array -----------------------------------------------------------------
- */
+/* ---- documents without an array -------------------------------------------------------------- */
 
 spill_code_t spill_migrate_find_other_types(const char *uri, const spill_definition_t *definition,
                                             int64_t *count, char **first, spill_error_t *error)
@@ -271,9 +255,9 @@ static spill_code_t has_managed(spill_store_t *store, const spill_definition_t *
     if (code == SPILL_NOT_FOUND)
         return spill_migrate_has_undefined(store, definition, any, error);
     if (code == SPILL_OK)
-        code = spill_each_owner(array, stop_at_owner, any, true, error);
+        code = spill_array_has_owner(array, any, error);
     spill_array_close(array);
-    return *any && code == SPILL_CANCELLED ? SPILL_OK : code;
+    return code;
 }
 
 static spill_code_t fail_source(const spill_definition_t *source, spill_code_t code,

@@ -13,7 +13,7 @@ enum { TRIES_MAX = 20 };
 
 /* ---- the mark -------------------------------------------------------------------------------- */
 
-/* Read the definition. *document: as it is stored, or NULL. */
+/* Read the definition. *document: the stored entry, or NULL. */
 static spill_code_t load(spill_store_t *store, const char *name, spill_stored_definition_t *stored,
                          bson_t **document, spill_error_t *error)
 {
@@ -118,18 +118,9 @@ spill_code_t spill_undoing_wait(spill_array_t *array, spill_error_t *error)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-/* End the walk over the owners at the first one. */
-static spill_code_t stop_at_owner(void *context, const spill_value_t *owner, spill_error_t *error)
-{
-    (void)owner;
-    *(bool *)context = true;
-    return spill_walk_stopped(error);
-}
-
 static spill_code_t check_none_managed(spill_array_t *array, bool *any, spill_error_t *error)
 {
-    *any = false;
-    spill_code_t code = spill_each_owner(array, stop_at_owner, any, true, error);
+    spill_code_t code = spill_array_has_owner(array, any, error);
     if (!*any)
         return code;
     return spill_fail(error, SPILL_REFUSED,
