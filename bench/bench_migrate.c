@@ -25,6 +25,7 @@
 #include "tools/migrate/migrate.h"
 #include "tools/migrate/planned.h"
 #include "tools/migrate/staged.h"
+#include "tools/migrate/undoing.h"
 #include "tools/throttle.h"
 
 #include <spillway/spillway.h>
@@ -307,6 +308,7 @@ static void end_stage(bench_t *bench, const spill_planned_t *planned)
     spill_migrate_result_t result = {0};
     spill_error_t error;
     measure_check(spill_staged_undo(&staged, &options, &result, &error), &error);
+    measure_check(spill_undoing_end(bench->store, planned->original.name, &error), &error);
     on_server_drop(&bench->on, "staged");
 }
 
