@@ -8,13 +8,13 @@ static char *uri;
 static spill_store_t *open_new_database(void)
 {
     uri = server_new_database(NULL);
-    return server_open(uri);
+    return server_open_indexed(uri);
 }
 
 static spill_store_t *reopen(spill_store_t *store)
 {
     server_close(store);
-    return server_open(uri);
+    return server_open_indexed(uri);
 }
 
 static void close_and_drop(spill_store_t *store)

@@ -12,7 +12,7 @@ static void to_and_from(void **state)
     (void)state;
     static const convert_kind_t others[] = {CONVERT_OUTLIER, CONVERT_SUBSET, CONVERT_BUCKET};
     char *uri = server_new_database(NULL);
-    spill_store_t *store = server_open(uri);
+    spill_store_t *store = server_open_indexed(uri);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         convert_and_grow(store, others[i], CONVERT_CAPPED);
         convert_and_grow(store, others[i], CONVERT_TOP_N);

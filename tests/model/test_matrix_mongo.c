@@ -43,7 +43,7 @@ static void mongo_store(void **state)
 {
     (void)state;
     char *uri = server_new_database(NULL);
-    spill_store_t *store = server_open(uri);
+    spill_store_t *store = server_open_indexed(uri);
     if (effort(true, false, false))
         matrix_play(store);
     else

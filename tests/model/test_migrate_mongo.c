@@ -70,7 +70,7 @@ static void open_world(world_t *world)
     spill_error_t error;
     bson_error_t cause;
     *world = (world_t){.uri = server_new_database(NULL)};
-    world->store = server_open(world->uri);
+    world->store = server_open_indexed(world->uri);
     world->client = server_client(world->uri, &world->database);
     mongoc_collection_t *users = users_of(world);
     for (int i = 0; i < OWNERS; i++) {

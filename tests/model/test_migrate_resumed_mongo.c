@@ -12,7 +12,7 @@ enum { OWNERS = 300 }; /* more than two groups of a transfer */
 static void run_with(void (*run)(spill_store_t *store, int owners))
 {
     char *uri = server_new_database(NULL);
-    spill_store_t *store = server_open(uri);
+    spill_store_t *store = server_open_indexed(uri);
     run(store, OWNERS);
     server_close(store);
     server_drop(uri);

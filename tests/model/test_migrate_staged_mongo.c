@@ -39,7 +39,7 @@ static void every_call(void **state)
     for (size_t g = 0; g < STAGED_GOALS; g++) {
         bool reached = true;
         char *uri = server_new_database(NULL);
-        spill_store_t *store = server_open(uri);
+        spill_store_t *store = server_open_indexed(uri);
         for (int64_t k = all ? 0 : 40 + 37 * (int64_t)g; reached; k += all ? 1 : 200) {
             fault_t fault = (k + (int64_t)g) % 2 == 0 ? FAULT_FAIL : FAULT_LOST_APPLIED;
             reached = staged_survives(&staged_goals[g], store, k, fault, k / 2 % 2 == 0);
@@ -87,7 +87,7 @@ static void documents_of_other_programs_stay(void **state)
 {
     (void)state;
     char *uri = server_new_database(NULL);
-    spill_store_t *store = server_open(uri);
+    spill_store_t *store = server_open_indexed(uri);
     staged_documents_of_others(&staged_goals[0], store, uri, change);
     assert_int_equal(count_documents(uri, "users"), 4);
     assert_int_equal(count_documents(uri, "planned"), 1);
@@ -122,7 +122,7 @@ static void documents_of_the_application_stay(void **state)
     (void)state;
     for (size_t g = 0; g < 2; g++) {
         char *uri = server_new_database(NULL);
-        spill_store_t *store = server_open(uri);
+        spill_store_t *store = server_open_indexed(uri);
         staged_documents_stay(&staged_goals[g], store, uri, insert_bare);
         assert_int_equal(count_documents(uri, "users"), staged_goals[g].beside ? 6 : 5);
         server_close(store);
@@ -137,7 +137,7 @@ static void interrupted_drop_is_completed(void **state)
     (void)state;
     for (size_t g = 0; g < 5; g++) {
         char *uri = server_new_database(NULL);
-        spill_store_t *store = server_open(uri);
+        spill_store_t *store = server_open_indexed(uri);
         staged_drop_is_broken_off(&staged_goals[g], store);
         server_close(store);
         server_drop(uri);

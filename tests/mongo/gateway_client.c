@@ -324,7 +324,7 @@ void gateway_expect(const bson_t *reply, const char *path, const char *json)
 void gateway_define(const char *uri, const spill_definition_t *definition)
 {
     spill_error_t error;
-    spill_store_t *store = server_open(uri);
+    spill_store_t *store = server_open_indexed(uri);
     if (spill_store_define(store, definition, &error) != SPILL_OK)
         fail_msg("%s", error.message);
     server_close(store);

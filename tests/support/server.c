@@ -1,5 +1,7 @@
 #include "support/server.h"
 
+#include "store/store.h"
+
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,6 +61,53 @@ spill_store_t *server_open(const char *uri)
         fprintf(stderr, "cannot open a store: %s\n", error.message);
         exit(1);
     }
+    return store;
+}
+
+/* Give the definition's collection an index on `name`, and one on the array. */
+static void make_indexes(const char *database_name, const bson_t *document)
+{
+    spill_definition_t definition;
+    bson_error_t error;
+    if (spill_definition_from_bson(&definition, document, NULL) != SPILL_OK)
+        return; /* a test saves damaged definitions */
+    mongoc_client_t *client = server_client(server_uri(), NULL);
+    mongoc_database_t *database = mongoc_client_get_database(client, database_name);
+    bson_t *command = BCON_NEW("createIndexes", BCON_UTF8(definition.collection), "indexes", "[",
+                               "{", "key", "{", "name", BCON_INT32(1), "}", "name",
+                               "of the application", "}", "{", "key", "{", definition.array,
+                               BCON_INT32(1), "}", "name", BCON_UTF8(definition.array), "}", "]");
+    if (!mongoc_database_write_command_with_opts(database, command, NULL, NULL, &error)) {
+        fprintf(stderr, "cannot create an index: %s\n", error.message);
+        exit(1);
+    }
+    bson_destroy(command);
+    mongoc_database_destroy(database);
+    mongoc_client_destroy(client);
+}
+
+static const spill_store_ops_t *server_ops;
+
+static spill_code_t put_and_index(spill_store_t *store, spill_catalog_t kind, const char *name,
+                                  const bson_t *expected, const bson_t *document, bool *done,
+                                  spill_error_t *error)
+{
+    spill_code_t code = server_ops->catalog_put(store, kind, name, expected, document, done, error);
+    if (code == SPILL_OK && *done && kind == SPILL_CATALOG_DEFINITION && expected == NULL)
+        make_indexes(strrchr(store->uri, '/') + 1, document);
+    return code;
+}
+
+spill_store_t *server_open_indexed(const char *uri)
+{
+    static spill_store_ops_t ops;
+    spill_store_t *store = server_open(uri);
+    if (server_ops == NULL) {
+        server_ops = store->ops;
+        ops = *server_ops;
+        ops.catalog_put = put_and_index;
+    }
+    store->ops = &ops;
     return store;
 }
 

@@ -19,6 +19,13 @@ char *server_new_database(const char *options); /* free with bson_free */
 spill_store_t *server_open(const char *uri);
 void server_close(spill_store_t *store);
 
+/*
+ * As server_open. The collection of each definition that is saved through this store gets two
+ * indexes, on the field `name` and on the array, because the collections of applications have
+ * indexes, too.
+ */
+spill_store_t *server_open_indexed(const char *uri);
+
 /* Drop the database that a URI names. */
 void server_drop(const char *uri);
 
