@@ -209,17 +209,21 @@ static void close_reader(spill_raw_reader_t **reader)
     spill_raw_reader_close(*reader);
 }
 
+static void free_names(char ***names)
+{
+    bson_strfreev(*names);
+}
+
 spill_code_t spill_migrate_check_collection(const char *uri, const char *collection,
                                             spill_error_t *error)
 {
     SPILL_SCOPED(close_reader) spill_raw_reader_t *reader = NULL;
-    char **names = NULL;
+    SPILL_SCOPED(free_names) char **names = NULL;
     bool there = false;
     SPILL_TRY(spill_raw_reader_open(uri, NULL, &reader, error));
     SPILL_TRY(spill_raw_reader_collections(reader, &names, error));
     for (size_t i = 0; names[i] && !there; i++)
         there = strcmp(names[i], collection) == 0;
-    bson_strfreev(names);
     return there ? SPILL_OK
                  : spill_fail(error, SPILL_NOT_FOUND, "the database '%s' has no collection '%s'",
                               spill_raw_reader_database(reader), collection);
