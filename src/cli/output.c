@@ -15,12 +15,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- messages -------------------------------------------------------------------------------- */
+/* ---- stderr ---------------------------------------------------------------------------------- */
 
 /* One message must fit, so that no secret in it is cut in two. An argument has at most 128 KiB. */
 enum { STDERR_BUFFER_BYTES = 512 * 1024 };
-
-/* ---- stderr ---------------------------------------------------------------------------------- */
 
 static _Atomic(spill_cli_wrap_fn) wrap_line;
 

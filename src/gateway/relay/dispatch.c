@@ -415,7 +415,7 @@ static void end_write(spill_connection_t *connection, const spill_buffer_t *byte
     spill_connection_send(connection, bytes->data, bytes->size);
 }
 
-/* The first step of an update has ended: either the update has, or a worker begins it anew. */
+/* The first step of an update has ended: either the update has, or a worker begins it again. */
 static void end_first_step(spill_connection_t *connection, const spill_buffer_t *bytes,
                            const spill_wire_message_t *reply)
 {

@@ -50,11 +50,6 @@ static bool is_between(const bson_iter_t *field)
     return strcmp(key, "speculativeAuthenticate") == 0 && is_x509(field);
 }
 
-static void append_iter(bson_t *document, const bson_iter_t *iter)
-{
-    bson_append_value(document, bson_iter_key(iter), -1, bson_iter_value((bson_iter_t *)iter));
-}
-
 void spill_hello_request(const bson_t *request, const char *database, bson_t *copy)
 {
     bson_iter_t iter;
@@ -63,7 +58,7 @@ void spill_hello_request(const bson_t *request, const char *database, bson_t *co
         return;
     while (bson_iter_next(&iter))
         if (!is_between(&iter))
-            append_iter(copy, &iter);
+            bson_append_iter(copy, NULL, -1, &iter);
     if (database && !bson_has_field(copy, "$db"))
         BSON_APPEND_UTF8(copy, "$db", database);
 }
@@ -74,7 +69,7 @@ static void copy_field(const bson_t *from, const char *key, bson_t *answer)
 {
     bson_iter_t iter;
     if (bson_iter_init_find(&iter, from, key))
-        append_iter(answer, &iter);
+        bson_append_iter(answer, NULL, -1, &iter);
 }
 
 static bool is_true(const bson_t *document, const char *key)

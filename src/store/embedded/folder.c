@@ -201,8 +201,9 @@ static spill_code_t fail_busy(const char *folder, int mark, spill_error_t *error
         (int)strcspn(holder, "\n"), holder);
 }
 
-static spill_code_t write_checkpoint(const char *folder, int mark, const char *holder,
-                                     spill_error_t *error)
+/* Write the store's label, with the process that holds the store ("": none). */
+static spill_code_t write_label(const char *folder, int mark, const char *holder,
+                                spill_error_t *error)
 {
     char text[512];
     int size = snprintf(text, sizeof text, "%s%s", MARK_LINE, holder);
@@ -343,7 +344,7 @@ spill_code_t spill_folder_lock(const char *folder, unsigned file_mode, spill_fol
         code = compare(folder, lock->before, error);
         describe_self(holder, sizeof holder);
         if (code == SPILL_OK)
-            code = write_checkpoint(folder, mark, holder, error);
+            code = write_label(folder, mark, holder, error);
     }
     if (code == SPILL_OK)
         lock->mark = mark;
@@ -364,7 +365,7 @@ void spill_folder_unlock(const char *folder, spill_folder_lock_t *lock, bool clo
         return;
     bool described = describe_closed(folder, text, sizeof text);
     bool holds = described && (closed || strcmp(text, lock->before) == 0);
-    write_checkpoint(folder, lock->mark, holds ? text : "", NULL);
+    write_label(folder, lock->mark, holds ? text : "", NULL);
     close(lock->mark);
     lock->mark = -1;
 }
@@ -377,7 +378,7 @@ spill_code_t spill_folder_write_label(const char *folder, unsigned file_mode, sp
     if (code != SPILL_OK)
         return code;
     describe_closed(folder, text, sizeof text);
-    code = write_checkpoint(folder, mark, text, error);
+    code = write_label(folder, mark, text, error);
     close(mark);
     return code;
 }

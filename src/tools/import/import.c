@@ -3,9 +3,8 @@
 
 #include "core/array.h"
 #include "definition/schema.h"
-#include "store/summary.h"
-
 #include "store/store.h"
+#include "store/summary.h"
 #include "tools/import/import_chunk.h"
 #include "tools/import/import_records.h"
 #include "util/error.h"
@@ -366,11 +365,12 @@ static spill_code_t report_large(import_t *import, const spill_chunk_t *chunk, s
     return SPILL_OK;
 }
 
-static spill_code_t apply_chunk(import_t *import, const spill_chunk_t *chunk, bool marked,
+/* `resumed`: the checkpoint has the chunk already, with its bases. */
+static spill_code_t apply_chunk(import_t *import, const spill_chunk_t *chunk, bool resumed,
                                 spill_error_t *error)
 {
     bool numbered = spill_chunk_is_numbered(chunk, &import->parsing);
-    if (!marked && (import->source || import->options->id || numbered)) {
+    if (!resumed && (import->source || import->options->id || numbered)) {
         int64_t *bases =
             bson_realloc(import->checkpoint.bases, (chunk->owner_count + 1) * sizeof(int64_t));
         import->checkpoint.bases = bases;
@@ -378,7 +378,7 @@ static spill_code_t apply_chunk(import_t *import, const spill_chunk_t *chunk, bo
         SPILL_TRY(numbered ? spill_import_read_numbers(&import->writer, chunk, bases, error)
                            : spill_import_read_bases(import->array, chunk, bases, error));
     }
-    if (!marked)
+    if (!resumed)
         SPILL_TRY(checkpoint_chunk(import, chunk, error));
     spill_code_t code = (numbered ? spill_import_apply_numbered : spill_import_apply)(
         &import->writer, chunk, import->checkpoint.bases, error);

@@ -89,9 +89,12 @@ spill_code_t spill_migrate_has_undefined(spill_store_t *store, const spill_defin
     return store->ops->others_write ? spill_array_has_owner(&array, any, error) : SPILL_OK;
 }
 
-/* Their pages are no reason to choose another collection. */
-static spill_code_t check_none_managed(spill_store_t *store, const spill_definition_t *definition,
-                                       char **remark, spill_error_t *error)
+/*
+ * If arrays are managed without a definition, say so. Their pages are no reason to choose another
+ * collection.
+ */
+static spill_code_t remark_undefined(spill_store_t *store, const spill_definition_t *definition,
+                                     char **remark, spill_error_t *error)
 {
     bool any;
     SPILL_TRY(spill_migrate_has_undefined(store, definition, &any, error));
@@ -115,7 +118,7 @@ spill_code_t spill_migrate_check_names(spill_store_t *store, const char *uri,
     if (code != SPILL_NOT_FOUND)
         return code;
     SPILL_TRY(spill_store_check_others(store, definition, error));
-    SPILL_TRY(check_none_managed(store, definition, remark, error));
+    SPILL_TRY(remark_undefined(store, definition, remark, error));
     return uri && !*remark ? check_documents(uri, definition, remark, error) : SPILL_OK;
 }
 
