@@ -1,6 +1,7 @@
 /* The user's name in SASL messages: RFC 5802 (SCRAM) and RFC 4616 (PLAIN). */
 #include "gateway/relay/authentication.h"
 
+#include "bson/value.h"
 #include "gateway/translate/mention.h"
 
 #include <openssl/evp.h>
@@ -13,17 +14,9 @@ bool spill_authentication_is(const char *command)
     return spill_is_one_of(command, commands);
 }
 
-static const char *text_in(const bson_t *document, const char *key)
-{
-    bson_iter_t iter;
-    return bson_iter_init_find(&iter, document, key) && BSON_ITER_HOLDS_UTF8(&iter)
-               ? bson_iter_utf8(&iter, NULL)
-               : NULL;
-}
-
 bool spill_authentication_is_x509(const bson_t *command)
 {
-    const char *mechanism = text_in(command, "mechanism");
+    const char *mechanism = spill_document_text(command, "mechanism", NULL);
     return mechanism && strcmp(mechanism, "MONGODB-X509") == 0;
 }
 
@@ -72,7 +65,8 @@ void spill_authentication_begin(spill_authentication_t *authentication, const bs
     uint32_t size;
     const uint8_t *payload, *name;
     size_t name_bytes;
-    const char *own_database = text_in(command, "db"); /* of speculativeAuthenticate */
+    const char *own_database =
+        spill_document_text(command, "db", NULL); /* of speculativeAuthenticate */
     if (!bson_iter_init_find(&iter, command, "saslStart"))
         return;
     memset(authentication->pending, 0, SPILL_USER_BYTES);
