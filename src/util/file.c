@@ -140,6 +140,12 @@ spill_code_t spill_file_refuse_in_store(const char *path, spill_error_t *error)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+bool spill_file_is_folder(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
 int spill_file_open_regular(const char *path)
 {
     struct stat status;

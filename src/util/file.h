@@ -4,6 +4,7 @@
 
 #include <spillway/error.h>
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -49,6 +50,9 @@ int spill_write_all(int file, const void *data, size_t size_bytes);
  * -1, with ELOOP or EINVAL in errno; else as open(2).
  */
 int spill_file_open_regular(const char *path);
+
+/* Is there a folder at the path, or behind a symbolic link there? */
+bool spill_file_is_folder(const char *path);
 
 /* The same as a stream; NULL sets errno. */
 FILE *spill_file_stream_regular(const char *path);

@@ -55,6 +55,12 @@ const char *spill_plural(int64_t count, const char *one, const char *many)
     return count == 1 ? one : many;
 }
 
+bool spill_text_ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), end_length = strlen(end);
+    return length > end_length && strcmp(text + length - end_length, end) == 0;
+}
+
 spill_counted_text_t spill_counted_text(int64_t count, const char *one, const char *many)
 {
     spill_counted_text_t counted;

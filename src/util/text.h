@@ -32,6 +32,9 @@ static inline bool spill_same_name(const char *left, const char *right)
     return left[0] == right[0] && strcmp(left, right) == 0;
 }
 
+/* Does the text end with `end`, with something before it? */
+bool spill_text_ends_with(const char *text, const char *end);
+
 /* A count with its noun: "1 element", "2 elements". Nouns have at most 40 bytes. */
 typedef struct spill_counted_text {
     char text[64];

@@ -4,6 +4,7 @@
 #include "util/buffer.h"
 #include "util/error.h"
 #include "util/file.h"
+#include "util/text.h"
 
 #include <bson/bson.h>
 #include <dirent.h>
@@ -33,12 +34,6 @@ typedef struct contents {
     bool other;
 } contents_t;
 
-static bool ends_with(const char *name, const char *end)
-{
-    size_t length = strlen(name);
-    return length >= strlen(end) && strcmp(name + length - strlen(end), end) == 0;
-}
-
 static void count_entry(const char *name, contents_t *contents)
 {
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
@@ -48,8 +43,8 @@ static void count_entry(const char *name, contents_t *contents)
     else if (strcmp(name, "CURRENT") == 0)
         contents->current = true;
     else if (strcmp(name, FIRST_MANIFEST) != 0 &&
-             (strncmp(name, "MANIFEST-", 9) == 0 || ends_with(name, ".sst") ||
-              ends_with(name, ".blob") || ends_with(name, ".log")))
+             (strncmp(name, "MANIFEST-", 9) == 0 || spill_text_ends_with(name, ".sst") ||
+              spill_text_ends_with(name, ".blob") || spill_text_ends_with(name, ".log")))
         contents->engine = true;
     else
         contents->other = true;
@@ -63,8 +58,9 @@ static bool belongs_to_store(const char *name)
         if (strcmp(name, names[i]) == 0)
             return true;
     return strncmp(name, "MANIFEST-", 9) == 0 || strncmp(name, "OPTIONS-", 8) == 0 ||
-           strncmp(name, "LOG.old.", 8) == 0 || ends_with(name, ".sst") ||
-           ends_with(name, ".blob") || ends_with(name, ".log") || ends_with(name, ".dbtmp");
+           strncmp(name, "LOG.old.", 8) == 0 || spill_text_ends_with(name, ".sst") ||
+           spill_text_ends_with(name, ".blob") || spill_text_ends_with(name, ".log") ||
+           spill_text_ends_with(name, ".dbtmp");
 }
 
 /* A link is not: its target may be another user's file. A file that was just deleted counts. */

@@ -4,6 +4,7 @@
 #include "util/clock.h"
 #include "util/error.h"
 #include "util/file.h"
+#include "util/text.h"
 
 #include <bson/bson.h>
 #include <dirent.h>
@@ -53,18 +54,13 @@ void spill_pinned_free(spill_pinned_t *pinned)
     bson_free(pinned);
 }
 
-static bool has_end(const char *name, const char *end)
-{
-    size_t length = strlen(name);
-    return length > strlen(end) && strcmp(name + length - strlen(end), end) == 0;
-}
-
 /* The engine's other files are locks, messages, and files that it is still writing. */
 static bool belongs_to_view(const char *name)
 {
     return strcmp(name, "CURRENT") == 0 || strcmp(name, "IDENTITY") == 0 ||
            strncmp(name, "MANIFEST-", 9) == 0 || strncmp(name, "OPTIONS-", 8) == 0 ||
-           has_end(name, ".sst") || has_end(name, ".blob") || has_end(name, ".log");
+           spill_text_ends_with(name, ".sst") || spill_text_ends_with(name, ".blob") ||
+           spill_text_ends_with(name, ".log");
 }
 
 /*
@@ -74,7 +70,7 @@ static bool belongs_to_view(const char *name)
 static bool is_found_by_name(const char *name)
 {
     return strcmp(name, "CURRENT") == 0 || strncmp(name, "MANIFEST-", 9) == 0 ||
-           has_end(name, ".log");
+           spill_text_ends_with(name, ".log");
 }
 
 /*

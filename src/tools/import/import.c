@@ -8,12 +8,12 @@
 #include "tools/import/import_chunk.h"
 #include "tools/import/import_records.h"
 #include "util/error.h"
+#include "util/file.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define CHUNK_RECORDS_MAX 16384
 #define CHUNK_BYTES_MAX (4 * 1024 * 1024)
@@ -42,8 +42,7 @@ typedef struct import {
 /* Refuse a folder before its name is searched for a format. */
 static spill_code_t check_not_folder(const char *path, spill_error_t *error)
 {
-    struct stat status;
-    bool folder = strcmp(path, "-") != 0 && stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+    bool folder = strcmp(path, "-") != 0 && spill_file_is_folder(path);
     return folder ? spill_fail(error, SPILL_IO, "%s is a folder; import takes a file", path)
                   : SPILL_OK;
 }

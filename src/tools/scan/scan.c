@@ -6,13 +6,13 @@
 #include "tools/scan/paths.h"
 #include "util/clock.h"
 #include "util/error.h"
+#include "util/file.h"
 
 #include <spillway/array.h>
 
 #include <pthread.h>
 #include <stdarg.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { THREADS_MAX = 2 };
 
@@ -420,12 +420,6 @@ static void scan_input(scanner_t *scanner, const spill_scan_input_t *input)
         scanner->bytes_before += input->size_bytes;
 }
 
-static bool is_folder(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
 static spill_code_t scan_files(scanner_t *scanner, spill_error_t *error)
 {
     const spill_scan_options_t *options = scanner->options;
@@ -434,7 +428,7 @@ static spill_code_t scan_files(scanner_t *scanner, spill_error_t *error)
         spill_scan_inputs(options->source, options->format, &inputs, note_missing, scanner, error);
     scanner->bytes_total = inputs.size_bytes;
     scanner->documents_total = -1;
-    scanner->result->qualified = is_folder(options->source);
+    scanner->result->qualified = spill_file_is_folder(options->source);
     for (size_t i = 0; i < inputs.count; i++)
         scanner->result->qualified |= inputs.items[i].archive;
     for (size_t i = 0; code == SPILL_OK && i < inputs.count && !scanner->result->interrupted; i++)
