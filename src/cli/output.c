@@ -5,6 +5,7 @@
 #include "util/buffer.h"
 #include "util/error.h"
 #include "util/file.h"
+#include "util/redact.h"
 #include "util/text.h"
 
 #include <errno.h>

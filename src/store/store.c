@@ -2,7 +2,7 @@
 
 #include "util/clock.h"
 #include "util/error.h"
-#include "util/text.h"
+#include "util/redact.h"
 
 #include <stdarg.h>
 

@@ -94,6 +94,9 @@ static void days_are_in_utc(void **context)
     (void)context;
     assert_string_equal(spill_day_text(0).text, "1970-01-01");
     assert_string_equal(spill_day_text(1795305599999).text, "2026-11-21");
+    assert_string_equal(spill_day_text(-1).text, "1969-12-31");
+    assert_string_equal(spill_time_text(-1).text, "1969-12-31T23:59:59Z");
+    assert_string_equal(spill_time_text(-1000).text, "1969-12-31T23:59:59Z");
 }
 
 static void names_show_every_character(void **context)

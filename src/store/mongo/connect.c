@@ -4,7 +4,7 @@
 #include "store/upstream.h"
 
 #include "util/error.h"
-#include "util/text.h"
+#include "util/redact.h"
 
 #include <errno.h>
 #include <string.h>
