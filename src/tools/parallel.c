@@ -1,9 +1,10 @@
 /* A crew of threads, and the queue of items that are not finished yet. */
 #include "tools/parallel.h"
 
+#include "util/clock.h"
+
 #include <bson/bson.h>
 #include <pthread.h>
-#include <time.h>
 
 /* While so many items wait for an earlier one, no further item is requested. */
 enum { QUEUE_MAX = 1000 };
@@ -74,12 +75,8 @@ static bool is_surplus(const crew_t *crew, int index)
 /* Wait for a change of the queue, or until it is time to look at the number of threads again. */
 static void wait_surplus(crew_t *crew)
 {
-    enum { LOOK_NS = 500000000, SECOND_NS = 1000000000 };
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += LOOK_NS;
-    until.tv_sec += until.tv_nsec / SECOND_NS;
-    until.tv_nsec %= SECOND_NS;
+    enum { LOOK_US = 500000 };
+    struct timespec until = spill_clock_after_us(LOOK_US);
     pthread_cond_timedwait(&crew->changed, &crew->lock, &until);
 }
 
@@ -129,10 +126,8 @@ static void *run_thread(void *argument)
 spill_code_t spill_parallel(const spill_parallel_t *job, spill_error_t *error)
 {
     pthread_t others[SPILL_PARALLEL_MAX];
-    crew_t crew = {.job = job,
-                   .lock = PTHREAD_MUTEX_INITIALIZER,
-                   .changed = PTHREAD_COND_INITIALIZER,
-                   .error = error};
+    crew_t crew = {.job = job, .lock = PTHREAD_MUTEX_INITIALIZER, .error = error};
+    spill_clock_condition_init(&crew.changed);
     crew.end = &crew.first;
     size_t started = 0, wanted = job->allowed ? SPILL_PARALLEL_MAX : job->threads;
     while (started + 1 < wanted && started < SPILL_PARALLEL_MAX &&

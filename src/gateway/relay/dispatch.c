@@ -323,7 +323,7 @@ static bool start_first_step(spill_connection_t *connection, const spill_client_
                                connection->authentication.user, &body, &connection->push_turn))
         return false;
     if (spill_connection_need_link(connection)) {
-        connection->first_started_us = spill_clock_now_us(NULL);
+        connection->first_started_us = spill_clock_monotonic_us(NULL);
         spill_buffer_clear(scratch);
         spill_wire_write(scratch, command->message->header.request_id, 0, 0, &body, NULL, 0);
         collect(connection, SPILL_COLLECTING_FIRST_STEP, command->message);
@@ -427,7 +427,7 @@ static void end_first_step(spill_connection_t *connection, const spill_buffer_t 
     spill_buffer_release(&connection->first_message);
     spill_push_turn_end(connection->gateway->served, &connection->push_turn);
     spill_metrics_duration(&connection->gateway->metrics, SPILL_METRICS_WRITE,
-                           spill_clock_now_us(NULL) - connection->first_started_us);
+                           spill_clock_monotonic_us(NULL) - connection->first_started_us);
     spill_connection_note_slow(connection, SPILL_METRICS_WRITE);
     end_write(connection, bytes, reply);
 }

@@ -187,7 +187,7 @@ static spill_code_t pin_files(spill_pinned_t *pinned, int folder, spill_error_t 
 {
     enum { MISSING_TRIES = 5 };
     int64_t pause_us = PAUSE_US;
-    int64_t end_us = spill_clock_now_us(NULL) + WAIT_US;
+    int64_t end_us = spill_clock_monotonic_us(NULL) + WAIT_US;
     for (int tries = 1;; tries++) {
         bool unchanged;
         int problem = pin_once(pinned, folder, &unchanged);
@@ -199,7 +199,7 @@ static spill_code_t pin_files(spill_pinned_t *pinned, int folder, spill_error_t 
             !spill_pinned_find(pinned, "CURRENT") || read_list_state(folder).name[0] == 0;
         if (unchanged || (missing && tries >= MISSING_TRIES))
             return SPILL_OK;
-        if (spill_clock_now_us(NULL) >= end_us)
+        if (spill_clock_monotonic_us(NULL) >= end_us)
             return spill_fail_retryable(error, SPILL_BUSY,
                                         "%s: other processes change its list of files without a "
                                         "pause; try again",
