@@ -279,6 +279,12 @@ bool spill_inner_document(const bson_iter_t *iter, bson_t *inner)
     return false;
 }
 
+bool spill_document_is_true(const bson_t *document, const char *name)
+{
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, document, name) && bson_iter_as_bool(&iter);
+}
+
 const char *spill_document_text(const bson_t *document, const char *name, const char *otherwise)
 {
     bson_iter_t iter;

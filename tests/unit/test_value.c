@@ -446,6 +446,8 @@ static void test_text_of_a_field(void **state)
     assert_string_equal(spill_document_text(document, "number", "none"), "none");
     assert_string_equal(spill_document_text(document, "inner", "none"), "none");
     assert_null(spill_document_text(document, "inner.name", NULL));
+    assert_true(spill_document_is_true(document, "number"));
+    assert_false(spill_document_is_true(document, "no such field"));
     bson_destroy(document);
 }
 

@@ -90,22 +90,16 @@ void spill_authentication_begin(spill_authentication_t *authentication, const bs
         digest_user(spill_document_text(command, "db", database), name, authentication->pending);
 }
 
-static bool is_true(const bson_t *document, const char *key)
-{
-    bson_iter_t iter;
-    return bson_iter_init_find(&iter, document, key) && bson_iter_as_bool(&iter);
-}
-
 bool spill_authentication_end(spill_authentication_t *authentication, const char *command,
                               const bson_t *reply)
 {
-    if (!is_true(reply, "ok"))
+    if (!spill_document_is_true(reply, "ok"))
         return false;
     if (strcmp(command, "logout") == 0) {
         memset(authentication, 0, sizeof *authentication);
         return true;
     }
-    if (!is_true(reply, "done"))
+    if (!spill_document_is_true(reply, "done"))
         return false;
     memcpy(authentication->user, authentication->pending, SPILL_USER_BYTES);
     return true;

@@ -1,6 +1,7 @@
 /* What becomes of a client's message. */
 #include "gateway/relay/dispatch.h"
 
+#include "bson/value.h"
 #include "gateway/gateway_log.h"
 #include "gateway/relay/own_reply.h"
 #include "util/clock.h"
@@ -463,8 +464,7 @@ void spill_dispatch_collected(spill_connection_t *connection, spill_buffer_t *me
 /* A job has ended. Its write may be repeated if that cannot change anything twice. */
 static void note_job(spill_connection_t *connection, bool close, bool changed, const bson_t *reply)
 {
-    bson_iter_t ok;
-    bool done = !close && bson_iter_init_find(&ok, reply, "ok") && bson_iter_as_bool(&ok);
+    bool done = !close && spill_document_is_true(reply, "ok");
     if (done || changed) {
         spill_connection_end_numbered(connection, close ? NULL : reply);
         return;

@@ -1,6 +1,7 @@
 /* The gateway's answer to hello. */
 #include "gateway/relay/hello.h"
 
+#include "bson/value.h"
 #include "util/clock.h"
 
 #include <spillway/version.h>
@@ -72,12 +73,6 @@ static void copy_field(const bson_t *from, const char *key, bson_t *answer)
         bson_append_iter(answer, NULL, -1, &iter);
 }
 
-static bool is_true(const bson_t *document, const char *key)
-{
-    bson_iter_t iter;
-    return bson_iter_init_find(&iter, document, key) && bson_iter_as_bool(&iter);
-}
-
 static void append_wire_version(const bson_t *hello, bson_t *answer)
 {
     bson_iter_t iter;
@@ -94,7 +89,7 @@ void spill_hello_answer(const spill_target_t *target, const spill_hello_own_t *o
 {
     const bson_t *hello = &target->primary.hello;
     bson_iter_t iter;
-    if (relayed && !is_true(relayed, "ok")) {
+    if (relayed && !spill_document_is_true(relayed, "ok")) {
         bson_copy_to(relayed, answer);
         return;
     }
@@ -116,7 +111,7 @@ void spill_hello_answer(const spill_target_t *target, const spill_hello_own_t *o
     append_wire_version(hello, answer);
     copy_field(hello, "readOnly", answer);
     /* With a serviceId, drivers number and retry writes. Without, they refuse loadBalanced=true. */
-    if (router && is_true(request, "loadBalanced"))
+    if (router && spill_document_is_true(request, "loadBalanced"))
         BSON_APPEND_OID(answer, "serviceId", own->process);
     if (relayed) {
         copy_field(relayed, "saslSupportedMechs", answer);

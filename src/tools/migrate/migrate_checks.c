@@ -232,14 +232,6 @@ spill_code_t spill_migrate_check_collection(const char *uri, const char *collect
                               spill_raw_reader_database(reader), collection);
 }
 
-static spill_code_t count_owner(void *context, const spill_value_t *owner, spill_error_t *error)
-{
-    (void)owner;
-    (void)error;
-    ++*(int64_t *)context;
-    return SPILL_OK;
-}
-
 spill_code_t spill_migrate_count_managed(spill_store_t *store, const char *name, int64_t *count,
                                          spill_error_t *error)
 {
@@ -247,7 +239,7 @@ spill_code_t spill_migrate_count_managed(spill_store_t *store, const char *name,
     *count = 0;
     spill_code_t code = spill_array_open(store, name, &array, error);
     if (code == SPILL_OK)
-        code = spill_each_owner(array, count_owner, count, true, error);
+        code = spill_each_owner(array, spill_count_call, count, true, error);
     spill_array_close(array);
     return code;
 }
