@@ -87,12 +87,15 @@ spill_code_t spill_folder_look(const char *folder, spill_folder_kind_t *kind, sp
     }
     contents_t contents = {0};
     char odd[256] = "";
-    for (const struct dirent *entry; (entry = readdir(entries)) != NULL;) {
+    int problem;
+    for (const struct dirent *entry; (entry = spill_file_next_entry(entries, &problem)) != NULL;) {
         count_entry(entry->d_name, &contents);
         if (belongs_to_store(entry->d_name) && !is_regular(dirfd(entries), entry))
             snprintf(odd, sizeof odd, "%s", entry->d_name);
     }
     closedir(entries);
+    if (problem != 0)
+        return spill_fail_errno(error, problem, "%s: cannot look into the folder", folder);
     if (odd[0])
         return spill_fail(error, SPILL_NOT_FOUND,
                           "%s/%s: is not a regular file, so the folder is not used as a store; "

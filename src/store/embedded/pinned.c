@@ -110,7 +110,8 @@ static int add_files(spill_pinned_t *pinned, int folder)
             close(again);
         return problem;
     }
-    for (const struct dirent *entry; problem == 0 && (entry = readdir(entries)) != NULL;)
+    for (const struct dirent *entry;
+         problem == 0 && (entry = spill_file_next_entry(entries, &problem)) != NULL;)
         if (belongs_to_view(entry->d_name))
             problem = add_file(pinned, folder, entry->d_name);
     closedir(entries);

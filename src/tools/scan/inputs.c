@@ -209,7 +209,8 @@ static spill_code_t names_in(const char *path, char ***names, size_t *count, spi
     DIR *folder = opendir(path);
     if (!folder)
         return spill_fail_errno(error, errno, "cannot open %s", path);
-    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+    int problem;
+    for (const struct dirent *entry; (entry = spill_file_next_entry(folder, &problem)) != NULL;) {
         if (entry->d_name[0] == '.')
             continue;
         *names = bson_realloc(*names, (*count + 1) * sizeof **names);
@@ -218,7 +219,7 @@ static spill_code_t names_in(const char *path, char ***names, size_t *count, spi
     closedir(folder);
     if (*count > 0)
         qsort(*names, *count, sizeof **names, compare_texts);
-    return SPILL_OK;
+    return problem == 0 ? SPILL_OK : spill_fail_errno(error, problem, "cannot list %s", path);
 }
 
 static spill_code_t list_folder(const listing_t *listing, const char *path, const char *database,
