@@ -71,8 +71,8 @@ static spill_code_t fit_files(running_t *running, spill_error_t *error)
     int64_t most = (files - OTHER_FILES) / 2;
     bool fewer = options->connections_max == 0 && most < SPILL_GATEWAY_CONNECTIONS;
     if (options->connections_max == 0)
-        options->connections_max = fewer ? most : SPILL_GATEWAY_CONNECTIONS;
-    if (options->connections_max > 0 && options->connections_max <= most) {
+        options->connections_max = !fewer ? SPILL_GATEWAY_CONNECTIONS : most > 0 ? most : 1;
+    if (options->connections_max <= most) {
         running->files = fewer ? files : 0;
         return SPILL_OK;
     }
