@@ -2,6 +2,7 @@
 #include "bson/record.h"
 
 #include "bson/value.h"
+#include "util/redact.h"
 #include "util/text.h"
 
 #include <bson/bson.h>

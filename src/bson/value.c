@@ -279,6 +279,20 @@ bool spill_inner_document(const bson_iter_t *iter, bson_t *inner)
     return false;
 }
 
+bool spill_document_is_true(const bson_t *document, const char *name)
+{
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, document, name) && bson_iter_as_bool(&iter);
+}
+
+const char *spill_document_text(const bson_t *document, const char *name, const char *otherwise)
+{
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, document, name) && BSON_ITER_HOLDS_UTF8(&iter)
+               ? bson_iter_utf8(&iter, NULL)
+               : otherwise;
+}
+
 spill_value_t spill_value_appended(const bson_t *storage, uint32_t before)
 {
     const uint8_t *type = bson_get_data(storage) + before - 1;

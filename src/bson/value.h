@@ -59,6 +59,12 @@ bool spill_value_same_class(const spill_value_t *left, const spill_value_t *righ
  */
 bool spill_inner_document(const bson_iter_t *iter, bson_t *inner);
 
+/* The string in a top-level field; `otherwise` if there is no such field or it is no string. */
+const char *spill_document_text(const bson_t *document, const char *name, const char *otherwise);
+
+/* Is there a top-level field of this name that bson_iter_as_bool takes for true? */
+bool spill_document_is_true(const bson_t *document, const char *name);
+
 /* The last value in `storage`, appended under an empty key when the size was `before`. O(1). */
 spill_value_t spill_value_appended(const bson_t *storage, uint32_t before);
 

@@ -5,6 +5,7 @@
 #include "util/buffer.h"
 #include "util/clock.h"
 #include "util/error.h"
+#include "util/redact.h"
 #include "util/text.h"
 
 #include <inttypes.h>
@@ -180,7 +181,7 @@ static bool is_batch_due(const append_state_t *state)
     if (state->with_op || batch->count == 0)
         return false;
     return batch->count >= BATCH_ELEMENTS || batch->bytes.size >= BATCH_BYTES ||
-           spill_clock_now_us(NULL) - state->began_us >= BATCH_US;
+           spill_clock_monotonic_us(NULL) - state->began_us >= BATCH_US;
 }
 
 /* Gather lines in batches and append them, up to the end of the input, a bad line or Ctrl-C. */
@@ -196,7 +197,7 @@ static spill_code_t append_as_they_come(append_state_t *state, spill_error_t *er
         number += come == SPILL_CLI_LINES_ONE ? 1 : 0;
         if (come == SPILL_CLI_LINES_ONE && !is_blank(line, size)) {
             if (state->batch.count == 0)
-                state->began_us = spill_clock_now_us(NULL);
+                state->began_us = spill_clock_monotonic_us(NULL);
             SPILL_TRY(add_line(state, line, size, number, error));
         }
         if (is_batch_due(state))

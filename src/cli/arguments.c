@@ -7,7 +7,7 @@
 #include "definition/schema.h"
 #include "util/error.h"
 #include "util/estimate.h"
-#include "util/text.h"
+#include "util/redact.h"
 
 #include <argp.h>
 #include <ctype.h>

@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 #include "cli/process.h"
 #include "tools/bench/samples.h"
+#include "util/redact.h"
 #include "util/text.h"
 
 #include <inttypes.h>

@@ -2,6 +2,7 @@
 #include "cli/operate.h"
 #include "cli/server_away.h"
 
+#include "bson/value.h"
 #include "tools/consolidate/consolidate.h"
 #include "util/error.h"
 #include "util/text.h"
@@ -123,14 +124,6 @@ static int64_t number_in(const bson_t *report, const char *field)
     return bson_iter_init_find(&iter, report, field) ? bson_iter_as_int64(&iter) : 0;
 }
 
-static const char *text_in(const bson_t *report, const char *field)
-{
-    bson_iter_t iter;
-    return bson_iter_init_find(&iter, report, field) && BSON_ITER_HOLDS_UTF8(&iter)
-               ? bson_iter_utf8(&iter, NULL)
-               : "";
-}
-
 static bool has_any(const bson_t *report, const char *field)
 {
     bson_iter_t iter, inner;
@@ -144,7 +137,7 @@ static void print_report(const bson_t *report, const spill_consolidation_t *grou
         "%s: %s, %s (%s)\n", group->into,
         spill_counted_text(number_in(report, "collections"), "collection", "collections").text,
         spill_counted_text(number_in(report, "documents"), "document", "documents").text,
-        text_in(report, "phase"));
+        spill_document_text(report, "phase", ""));
     if (number_in(report, "open") > 0)
         spill_cli_print("  open: the first %" PRId64 " of them\n", number_in(report, "open"));
     spill_cli_print("  discriminator: %s; _id: %s\n", group->field,
@@ -159,7 +152,7 @@ static void print_report(const bson_t *report, const spill_consolidation_t *grou
 
 static void print_undo(const bson_t *report, const spill_consolidation_t *group)
 {
-    spill_cli_print("%s: %s\n", group->into, text_in(report, "phase"));
+    spill_cli_print("%s: %s\n", group->into, spill_document_text(report, "phase", ""));
     if (!has_any(report, "goesBack") && !has_any(report, "refused"))
         spill_cli_print("  nothing was written to it that the old collections do not have\n");
     print_texts(report, "goesBack", "goes back: ");

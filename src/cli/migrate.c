@@ -170,7 +170,7 @@ static spill_code_t has_checkpoint(const spill_cli_migrate_t *run, bool *any, sp
 }
 
 /* The definition is missing. An array that is managed all the same needs it again. */
-static spill_code_t check_none_managed(const spill_cli_migrate_t *run, spill_error_t *error)
+static spill_code_t refuse_undefined(const spill_cli_migrate_t *run, spill_error_t *error)
 {
     bool any;
     const spill_definition_t *definition = run->planned ? &run->planned->original : run->definition;
@@ -198,7 +198,7 @@ static spill_code_t is_undone(const spill_cli_migrate_t *run, bool *undone, spil
         SPILL_TRY(has_checkpoint(run, &begun, error));
     }
     *undone = !saved && !original_saved && !begun;
-    return *undone ? check_none_managed(run, error) : SPILL_OK;
+    return *undone ? refuse_undefined(run, error) : SPILL_OK;
 }
 
 static bool is_chosen(const migrate_options_t *given, const spill_planned_t *planned)

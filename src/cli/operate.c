@@ -10,6 +10,7 @@
 #include "tools/migrate/undoing.h"
 #include "util/clock.h"
 #include "util/error.h"
+#include "util/redact.h"
 #include "util/text.h"
 
 #include <spillway/version.h>

@@ -5,6 +5,7 @@
 #include "util/buffer.h"
 #include "util/error.h"
 #include "util/file.h"
+#include "util/redact.h"
 #include "util/text.h"
 
 #include <errno.h>
@@ -15,12 +16,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- messages -------------------------------------------------------------------------------- */
+/* ---- stderr ---------------------------------------------------------------------------------- */
 
 /* One message must fit, so that no secret in it is cut in two. An argument has at most 128 KiB. */
 enum { STDERR_BUFFER_BYTES = 512 * 1024 };
-
-/* ---- stderr ---------------------------------------------------------------------------------- */
 
 static _Atomic(spill_cli_wrap_fn) wrap_line;
 

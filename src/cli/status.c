@@ -5,6 +5,7 @@
 #include "tools/unfinished_owners.h"
 #include "util/clock.h"
 #include "util/error.h"
+#include "util/redact.h"
 #include "util/text.h"
 
 #include <inttypes.h>

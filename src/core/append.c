@@ -128,8 +128,8 @@ static spill_part_t next_part(const spill_owner_t *owner, const spill_value_t *e
 
 /*
  * The parts of a split batch have the ids "ID", "ID\0K", ...: K is how many elements are in the
- * parts before. Each part that was applied has raised n by one, so base + i was a value of n before
- * the first try of the i-th.
+ * parts before. Each part that was applied has raised op_count by one. So base + i was a value of
+ * op_count before the first try of the i-th part.
  */
 typedef struct part_op {
     spill_op_t op;

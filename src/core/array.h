@@ -126,6 +126,9 @@ typedef spill_code_t (*spill_each_fn)(void *context, const spill_value_t *owner,
 spill_code_t spill_each_owner(spill_array_t *array, spill_each_fn call, void *context,
                               bool pass_damaged, spill_error_t *error);
 
+/* A call that counts: it adds 1 to the int64_t at `count`. (owners.c) */
+spill_code_t spill_count_call(void *count, const spill_value_t *owner, spill_error_t *error);
+
 /* Report whether there is any owner. The array may be of a definition that is not saved. (owners.c)
  */
 spill_code_t spill_array_has_owner(spill_array_t *array, bool *any, spill_error_t *error);

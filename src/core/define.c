@@ -186,8 +186,8 @@ static spill_code_t save(spill_store_t *store, const spill_definition_t *definit
         if (done)
             return SPILL_OK;
     }
-    return spill_fail_retryable(error, SPILL_CONFLICT, "others keep changing definition '%s'",
-                                definition->name);
+    return spill_fail_retryable(error, SPILL_CONFLICT,
+                                "other programs keep changing definition '%s'", definition->name);
 }
 
 spill_code_t spill_store_define(spill_store_t *store, const spill_definition_t *definition,

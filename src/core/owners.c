@@ -85,6 +85,14 @@ spill_code_t spill_bucket_owners(spill_array_t *array, spill_owner_fn visit, voi
 
 /* ---- each owner in turn ---------------------------------------------------------------------- */
 
+spill_code_t spill_count_call(void *count, const spill_value_t *owner, spill_error_t *error)
+{
+    (void)owner;
+    (void)error;
+    ++*(int64_t *)count;
+    return SPILL_OK;
+}
+
 typedef struct each {
     spill_array_t *array;
     spill_each_fn call;

@@ -105,9 +105,9 @@ static spill_code_t fix_indexes(const repair_t *repair, const spill_owner_t *own
     report_indexes(repair, inspection);
     for (int round = 1; inspection->indexes > 0 && !repair->look_only && round <= TRIES_MAX;
          round++) {
-        const spill_fix_t anew = spill_fix_indexes(inspection);
+        const spill_fix_t rebuild = spill_fix_indexes(inspection);
         bool done;
-        spill_code_t code = apply_fix(owner, &anew, &done, error);
+        spill_code_t code = apply_fix(owner, &rebuild, &done, error);
         spill_inspection_release(inspection);
         if (code != SPILL_OK && code != SPILL_CORRUPT) /* the next inspection reports damage */
             return code;

@@ -273,7 +273,7 @@ static spill_code_t inspect_page(spill_inspection_t *inspection, int64_t page,
 static void from_store(void *context, const spill_store_finding_t *finding)
 {
     spill_inspection_t *inspection = context;
-    const spill_fix_t anew = spill_fix_indexes(inspection);
+    const spill_fix_t rebuild = spill_fix_indexes(inspection);
     if (finding->range)
         spill_range_add(inspection, finding->range);
     if (finding->range || spill_seqs_contains(&inspection->unreadable, finding->page))
@@ -282,7 +282,7 @@ static void from_store(void *context, const spill_store_finding_t *finding)
     if (!finding->index)
         return;
     inspection->indexes++;
-    spill_inspection_fix(inspection, &anew);
+    spill_inspection_fix(inspection, &rebuild);
 }
 
 /* Pages that are read together. */

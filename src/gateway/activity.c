@@ -31,7 +31,7 @@ spill_activity_t *spill_activity_new(bool shows_owners)
 {
     spill_activity_t *activity = bson_malloc0(sizeof *activity);
     activity->shows_owners = shows_owners;
-    activity->halved_us = spill_clock_now_us(NULL);
+    activity->halved_us = spill_clock_monotonic_us(NULL);
     if (getrandom(activity->secret, sizeof activity->secret, 0) < 0)
         memcpy(activity->secret, &activity->halved_us, sizeof activity->halved_us);
     pthread_mutex_init(&activity->lock, NULL);
@@ -68,7 +68,7 @@ static uint64_t key_of(const spill_activity_t *activity, const char *collection,
 
 static void halve(spill_activity_t *activity)
 {
-    int64_t now_us = spill_clock_now_us(NULL);
+    int64_t now_us = spill_clock_monotonic_us(NULL);
     if (now_us - activity->halved_us < HALVE_US)
         return;
     activity->halved_us = now_us;

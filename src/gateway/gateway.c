@@ -23,8 +23,9 @@
 
 enum {
     LOOPS_MAX = 64,
-    RELOAD_SECONDS = 5,
-    ABORT_MS = 5000,
+    RELOAD_US = 5000000,
+    ABORT_US = 5000000,
+    RELOADER_END_US = 1000000,
     THREAD_END_MS = 500,
     OTHER_FILES = 200
 };
@@ -70,8 +71,8 @@ static spill_code_t fit_files(running_t *running, spill_error_t *error)
     int64_t most = (files - OTHER_FILES) / 2;
     bool fewer = options->connections_max == 0 && most < SPILL_GATEWAY_CONNECTIONS;
     if (options->connections_max == 0)
-        options->connections_max = fewer ? most : SPILL_GATEWAY_CONNECTIONS;
-    if (options->connections_max > 0 && options->connections_max <= most) {
+        options->connections_max = !fewer ? SPILL_GATEWAY_CONNECTIONS : most > 0 ? most : 1;
+    if (options->connections_max <= most) {
         running->files = fewer ? files : 0;
         return SPILL_OK;
     }
@@ -123,7 +124,7 @@ static spill_code_t open_parts(running_t *running, const spill_gateway_options_t
     gateway->limits = spill_limits_new(options->memory_bytes, running->options.connections_max,
                                        options->address_connections_max);
     gateway->activity = spill_activity_new(options->shows_owners);
-    gateway->started_us = spill_clock_now_us(NULL);
+    gateway->started_us = spill_clock_monotonic_us(NULL);
     if (options->present == SPILL_PRESENT_MONGOS)
         gateway->retries = spill_retries_new(gateway->limits, SPILL_RETRY_SESSIONS_MAX);
     gateway->workers = spill_workers_new((size_t)options->workers_max);
@@ -157,7 +158,8 @@ static spill_metrics_state_t state_of(void *context)
     return (spill_metrics_state_t){.connections = spill_limits_connections(gateway->limits),
                                    .memory_bytes = spill_limits_memory(gateway->limits),
                                    .spills = spill_served_spills(gateway->served),
-                                   .uptime_us = spill_clock_now_us(NULL) - gateway->started_us,
+                                   .uptime_us =
+                                       spill_clock_monotonic_us(NULL) - gateway->started_us,
                                    .primary = spill_targets_known(gateway->targets),
                                    .listen = running->address,
                                    .upstream = spill_targets_place(gateway->targets),
@@ -269,9 +271,7 @@ static void *reload_repeatedly(void *context)
 {
     running_t *running = context;
     for (;;) {
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += RELOAD_SECONDS;
+        struct timespec until = spill_clock_after_us(RELOAD_US);
         sem_clockwait(&running->wake, CLOCK_MONOTONIC, &until);
         if (atomic_load(&running->ending))
             return NULL;
@@ -291,9 +291,7 @@ static spill_code_t start_reloader(running_t *running, spill_error_t *error)
 /* Join the threads that may wait for the server. False: one does, so nothing may be freed. */
 static bool end_threads(running_t *running)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec++;
+    struct timespec until = spill_clock_after_us(RELOADER_END_US);
     atomic_store(&running->ending, true);
     sem_post(&running->wake);
     if (running->reloads &&
@@ -334,22 +332,16 @@ static void serve_until_signal(running_t *running, const sigset_t *signals)
     }
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-/* Wait for the loops until the time. `signals`: one of them ends the wait. */
-static bool await_loops(running_t *running, int64_t until_ms, const sigset_t *signals)
+/* Wait for the loops at most `wait_us`. `signals`: one of them ends the wait. */
+static bool await_loops(running_t *running, int64_t wait_us, const sigset_t *signals)
 {
     enum { LOOK_MS = 20 };
     static const struct timespec none = {0};
+    int64_t until_us = spill_clock_monotonic_us(NULL) + wait_us;
     for (size_t i = 0; i < running->loop_count; i++) {
         while (!spill_loop_ended(running->loops[i], LOOK_MS)) {
             int signal = sigtimedwait(signals, NULL, &none);
-            if (signal == SIGTERM || signal == SIGINT || now_ms() >= until_ms)
+            if (signal == SIGTERM || signal == SIGINT || spill_clock_monotonic_us(NULL) >= until_us)
                 return false;
         }
     }
@@ -359,14 +351,14 @@ static bool await_loops(running_t *running, int64_t until_ms, const sigset_t *si
 /* Let commands end, then close what is left. False: a worker hangs. */
 static bool end_loops(running_t *running, const sigset_t *signals)
 {
-    int64_t drain_ms = running->gateway.options->drain_seconds * 1000;
+    int64_t drain_us = running->gateway.options->drain_seconds * 1000000;
     for (size_t i = 0; i < running->loop_count; i++)
         spill_loop_drain(running->loops[i]);
-    if (await_loops(running, now_ms() + drain_ms, signals))
+    if (await_loops(running, drain_us, signals))
         return true;
     for (size_t i = 0; i < running->loop_count; i++)
         spill_loop_abort(running->loops[i]);
-    return await_loops(running, now_ms() + ABORT_MS, signals);
+    return await_loops(running, ABORT_US, signals);
 }
 
 static spill_code_t serve(running_t *running, FILE *out, const sigset_t *signals,

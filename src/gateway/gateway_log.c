@@ -42,10 +42,15 @@ static char *line_text(const char *event, const bson_t *fields)
     return json;
 }
 
-/* Returns 0, also for a line that JSON cannot express, or the error number. */
+/*
+ * A line with a field that is no UTF-8, as a client's command may be, is written without its
+ * fields. Returns 0 or the error number.
+ */
 static int write_line(const char *event, const bson_t *fields)
 {
     char *json = line_text(event, fields);
+    if (!json)
+        json = line_text(event, NULL);
     int problem = json && fprintf(stderr, "%s\n", json) < 0 ? errno : 0;
     bson_free(json);
     return problem;

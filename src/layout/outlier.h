@@ -303,11 +303,14 @@ spill_code_t spill_outlier_empty_pages(const spill_owner_t *owner, int64_t incar
                                        int64_t from, int64_t end, spill_error_t *error);
 
 /*
- * find: find a page of an ended incarnation up to `incarnation`; `page` is absent if there is none.
- * drop: delete all of them; *any becomes true if there was one. (drop.c)
+ * Find a page of an ended incarnation up to `incarnation`; `page` is absent if there is none. The
+ * second function deletes all such pages; *any becomes true if there was one. (drop.c)
  */
 spill_code_t spill_outlier_find_left_over(const spill_owner_t *owner, int64_t incarnation,
                                           spill_response_t *page, spill_error_t *error);
+spill_code_t spill_outlier_drop_left_over(const spill_owner_t *owner, int64_t incarnation,
+                                          bool *any, spill_error_t *error);
+
 /*
  * Up to which incarnation does a note say that the owner was dropped (store/drop_note.h)? 0: there
  * is no note, or the head lives, or it lived on after the note.
@@ -316,8 +319,6 @@ spill_code_t spill_outlier_find_dropped(const spill_owner_t *owner, int64_t *inc
                                         spill_error_t *error);
 /* Finish the drop of which such a note tells, if there is one. */
 spill_code_t spill_outlier_finish_noted(const spill_owner_t *owner, spill_error_t *error);
-spill_code_t spill_outlier_drop_left_over(const spill_owner_t *owner, int64_t incarnation,
-                                          bool *any, spill_error_t *error);
 
 /*
  * Read a page's state and the store's time (want_now). The second function says whether that page's

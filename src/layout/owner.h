@@ -83,7 +83,7 @@ spill_code_t spill_owner_read_state(const spill_owner_t *owner, int64_t page,
 
 /*
  * Make a READ of a head, or of an unmanaged array with its first `limit` elements
- * (spill_request_t.unmanaged). If there is no head, response->state.present is false.
+ * (spill_read_t.unmanaged). If there is no head, response->state.present is false.
  */
 spill_request_t spill_owner_unmanaged_request(const spill_owner_t *owner, int64_t limit);
 

@@ -2,6 +2,7 @@
 #include "layout/spiller.h"
 
 #include "store/timed.h"
+#include "util/clock.h"
 #include "util/error.h"
 
 #include <string.h>
@@ -179,7 +180,7 @@ void spill_spiller_attach(spill_store_t *store, spill_due_fn spill)
         spiller->last = &spiller->first;
         spiller->spill = spill;
         pthread_mutex_init(&spiller->lock, NULL);
-        spill_timed_condition_init(&spiller->changed);
+        spill_clock_condition_init(&spiller->changed);
         store->spiller = spiller;
         store->close_spiller = close_spiller;
         store->defer_spill = defer;

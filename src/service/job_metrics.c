@@ -3,7 +3,7 @@
 
 #include "service/exposition.h"
 #include "util/clock.h"
-#include "util/text.h"
+#include "util/redact.h"
 
 #include <bson/bson.h>
 #include <inttypes.h>

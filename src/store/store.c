@@ -2,7 +2,7 @@
 
 #include "util/clock.h"
 #include "util/error.h"
-#include "util/text.h"
+#include "util/redact.h"
 
 #include <stdarg.h>
 
@@ -12,7 +12,7 @@ void spill_store_base_init(spill_store_t *store, const spill_store_ops_t *ops, c
     *store = (spill_store_t){.ops = ops, .options = *options, .uri = bson_strdup(uri)};
     pthread_mutex_init(&store->defining, NULL);
     pthread_mutex_init(&store->timed_lock, NULL);
-    spill_timed_condition_init(&store->timed_changed);
+    spill_clock_condition_init(&store->timed_changed);
     store->adopt_us = SPILL_ADOPT_US;
     store->adopter_us = SPILL_ADOPTER_US;
     store->margin_us = SPILL_MARGIN_US;

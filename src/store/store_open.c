@@ -2,7 +2,7 @@
 #include "store/store.h"
 
 #include "util/error.h"
-#include "util/text.h"
+#include "util/redact.h"
 
 #include <ctype.h>
 #include <string.h>

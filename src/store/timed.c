@@ -1,12 +1,12 @@
 #include "store/timed_step.h"
 
+#include "util/clock.h"
 #include "util/error.h"
 
 #include <spillway/deadline.h>
 
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 /* Steps of a store that may run at one time for callers with a deadline. */
 enum { RUNNING_MAX = 256 };
@@ -17,20 +17,13 @@ static _Thread_local int64_t deadline_us; /* of CLOCK_MONOTONIC; 0: none */
 static _Thread_local bool has_changed;    /* a step of this call has begun what was asked for */
 static _Thread_local spill_timed_t *current;
 
-static int64_t monotonic_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
 spill_deadline_t spill_deadline_begin(int64_t timeout_ms)
 {
     spill_deadline_t outer = {.at_us = deadline_us};
     has_changed = false;
     if (timeout_ms < 0 || timeout_ms > INT64_MAX / 2000)
         return outer;
-    int64_t at_us = monotonic_us() + timeout_ms * 1000;
+    int64_t at_us = spill_clock_monotonic_us(NULL) + timeout_ms * 1000;
     if (outer.at_us == 0 || at_us < outer.at_us)
         deadline_us = at_us;
     return outer;
@@ -62,18 +55,8 @@ bool spill_timed_wait(pthread_cond_t *condition, pthread_mutex_t *lock)
 {
     if (deadline_us == 0)
         return pthread_cond_wait(condition, lock) == 0;
-    struct timespec until = {.tv_sec = deadline_us / 1000000,
-                             .tv_nsec = deadline_us % 1000000 * 1000};
+    struct timespec until = spill_clock_at_us(deadline_us);
     return pthread_cond_timedwait(condition, lock, &until) != ETIMEDOUT;
-}
-
-void spill_timed_condition_init(pthread_cond_t *condition)
-{
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(condition, &attributes);
-    pthread_condattr_destroy(&attributes);
 }
 
 /* ---- the errors ------------------------------------------------------------------------------ */
@@ -129,7 +112,7 @@ spill_timed_t *spill_timed_step_new(spill_store_t *store, spill_timed_fn run,
     step->run = run;
     step->release = release;
     pthread_mutex_init(&step->lock, NULL);
-    spill_timed_condition_init(&step->changed);
+    spill_clock_condition_init(&step->changed);
     return step;
 }
 
@@ -152,7 +135,7 @@ static void leave(spill_store_t *store)
 /* Wait until fewer than RUNNING_MAX steps run. False: the deadline has passed. */
 static bool enter(spill_store_t *store)
 {
-    bool in_time = monotonic_us() < deadline_us;
+    bool in_time = spill_clock_monotonic_us(NULL) < deadline_us;
     pthread_mutex_lock(&store->timed_lock);
     while (in_time && store->timed_running == RUNNING_MAX)
         in_time = spill_timed_wait(&store->timed_changed, &store->timed_lock);

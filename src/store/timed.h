@@ -32,10 +32,9 @@ void spill_timed_forget_changes(void);
 
 /*
  * pthread_cond_wait until the deadline of the calling thread. False: it has passed. The condition
- * uses CLOCK_MONOTONIC (spill_timed_condition_init).
+ * uses CLOCK_MONOTONIC (spill_clock_condition_init).
  */
 bool spill_timed_wait(pthread_cond_t *condition, pthread_mutex_t *lock);
-void spill_timed_condition_init(pthread_cond_t *condition);
 
 /*
  * For a thread that has a deadline: the functions of store.h without `timed_`, and a listing of the

@@ -10,7 +10,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* ---- throttle -------------------------------------------------------------------------------- */
@@ -34,7 +33,7 @@ void spill_throttle_init(spill_throttle_t *throttle, const spill_throttle_option
     *throttle = (spill_throttle_t){.options = *options, .lock = PTHREAD_MUTEX_INITIALIZER};
     spill_throttle_options_t *own = &throttle->options;
     if (!own->clock.now_us)
-        own->clock.now_us = spill_clock_now_us;
+        own->clock.now_us = spill_clock_monotonic_us;
     if (!own->clock.sleep_us)
         own->clock.sleep_us = spill_clock_sleep_us;
     if (own->chunk_s <= 0)
@@ -293,11 +292,7 @@ enum { RING = SPILL_PROBE_LOOK_MS / SPILL_PROBE_EVERY_MS };
 /* Wait for the next measurement; `lock` is held. False: the probe ends. */
 static bool pause_between(spill_probe_t *probe)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += SPILL_PROBE_EVERY_MS * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
+    struct timespec until = spill_clock_after_us(SPILL_PROBE_EVERY_MS * 1000);
     while (!probe->ends && pthread_cond_timedwait(&probe->ending, &probe->lock, &until) == 0)
         continue;
     return !probe->ends;
@@ -308,12 +303,12 @@ static void *run_probe(void *argument)
     spill_probe_t *probe = argument;
     pthread_mutex_lock(&probe->lock);
     do {
-        probe->began_us = spill_clock_now_us(NULL);
+        probe->began_us = spill_clock_monotonic_us(NULL);
         probe->under_way = true;
         pthread_mutex_unlock(&probe->lock);
         bool good = probe->operation(probe->context);
         pthread_mutex_lock(&probe->lock);
-        int64_t now_us = spill_clock_now_us(NULL);
+        int64_t now_us = spill_clock_monotonic_us(NULL);
         probe->under_way = false;
         probe->failed = !good;
         probe->last[probe->next].ended_us = now_us;
@@ -329,7 +324,7 @@ spill_code_t spill_probe_start(spill_probe_t *probe, spill_probe_fn operation, v
 {
     *probe = (spill_probe_t){.operation = operation, .context = context};
     pthread_mutex_init(&probe->lock, NULL);
-    pthread_cond_init(&probe->ending, NULL);
+    spill_clock_condition_init(&probe->ending);
     int problem = pthread_create(&probe->thread, NULL, run_probe, probe);
     probe->started = problem == 0;
     return probe->started ? SPILL_OK : spill_fail_errno(error, problem, "a thread");
@@ -352,7 +347,7 @@ void spill_probe_stop(spill_probe_t *probe)
 double spill_probe_latency(spill_probe_t *probe)
 {
     pthread_mutex_lock(&probe->lock);
-    int64_t now_us = spill_clock_now_us(NULL), longest_us = 0;
+    int64_t now_us = spill_clock_monotonic_us(NULL), longest_us = 0;
     if (probe->under_way)
         longest_us = now_us - probe->began_us;
     for (size_t i = 0; i < RING; i++)

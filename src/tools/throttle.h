@@ -55,7 +55,7 @@ typedef struct spill_throttle_options {
     double chunk_s;         /* intended duration of a chunk; 0: SPILL_THROTTLE_CHUNK_S */
     int64_t chunk_first;    /* units of the first chunk; 0: SPILL_THROTTLE_CHUNK_FIRST */
     int64_t chunk_max;      /* units; 0: SPILL_THROTTLE_CHUNK_MAX */
-    spill_clock_t clock;    /* NULL fields: the real time */
+    spill_clock_t clock;    /* NULL fields: CLOCK_MONOTONIC */
 
     /* All may be NULL. */
     double (*latency)(void *context); /* seconds of a small operation; negative: it failed */

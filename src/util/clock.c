@@ -1,4 +1,4 @@
-/* The system's clock, and a reader of times in ISO 8601. */
+/* The system's clocks, and a reader of times in ISO 8601. */
 #include "util/clock.h"
 
 #include <errno.h>
@@ -23,6 +23,35 @@ void spill_clock_sleep_us(void *context, int64_t duration_us)
     };
     while (nanosleep(&left, &left) != 0 && errno == EINTR) {
     }
+}
+
+/* ---- durations and waits --------------------------------------------------------------------- */
+
+int64_t spill_clock_monotonic_us(void *context)
+{
+    (void)context;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+struct timespec spill_clock_at_us(int64_t us)
+{
+    return (struct timespec){.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
+}
+
+struct timespec spill_clock_after_us(int64_t wait_us)
+{
+    return spill_clock_at_us(spill_clock_monotonic_us(NULL) + wait_us);
+}
+
+void spill_clock_condition_init(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
 }
 
 /* ---- times as text --------------------------------------------------------------------------- */

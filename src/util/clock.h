@@ -1,16 +1,31 @@
-/* The real time in the form of spill_clock_t, and times as text. */
+/* The real time in the form of spill_clock_t, durations and waits, and times as text. */
 #ifndef SPILL_UTIL_CLOCK_H
 #define SPILL_UTIL_CLOCK_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 /* Microseconds since 1970, by the system's clock. `context` is not used. */
 int64_t spill_clock_now_us(void *context);
 
 /* Pause this thread at least for the duration; below 1, return at once. */
 void spill_clock_sleep_us(void *context, int64_t duration_us);
+
+/*
+ * Microseconds of CLOCK_MONOTONIC, for durations and waits: nobody sets that clock. `context` is
+ * not used.
+ */
+int64_t spill_clock_monotonic_us(void *context);
+
+/* The end of a wait as a time of CLOCK_MONOTONIC: at `us`, or `wait_us` from now. */
+struct timespec spill_clock_at_us(int64_t us);
+struct timespec spill_clock_after_us(int64_t wait_us);
+
+/* Initialize a condition whose pthread_cond_timedwait takes such a time. */
+void spill_clock_condition_init(pthread_cond_t *condition);
 
 /*
  * Read a text of `size` bytes as a time (ISO 8601): "2026-08-21", "2026-08-21T10:30", "2026-08-21

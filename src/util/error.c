@@ -1,7 +1,7 @@
 /* Error codes as text, and the one place where error objects are filled. */
 #include "util/error.h"
 
-#include "util/text.h"
+#include "util/redact.h"
 
 #include <spillway/version.h>
 

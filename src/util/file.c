@@ -140,6 +140,20 @@ spill_code_t spill_file_refuse_in_store(const char *path, spill_error_t *error)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+const struct dirent *spill_file_next_entry(DIR *folder, int *problem)
+{
+    errno = 0;
+    const struct dirent *entry = readdir(folder);
+    *problem = entry ? 0 : errno;
+    return entry;
+}
+
+bool spill_file_is_folder(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
 int spill_file_open_regular(const char *path)
 {
     struct stat status;

@@ -4,6 +4,8 @@
 
 #include <spillway/error.h>
 
+#include <dirent.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -49,6 +51,15 @@ int spill_write_all(int file, const void *data, size_t size_bytes);
  * -1, with ELOOP or EINVAL in errno; else as open(2).
  */
 int spill_file_open_regular(const char *path);
+
+/*
+ * readdir(3) that distinguishes an error from the end: NULL with *problem 0 is the end, else
+ * *problem is the error number. Without the last entries, files would be missing without a message.
+ */
+const struct dirent *spill_file_next_entry(DIR *folder, int *problem);
+
+/* Is there a folder at the path, or behind a symbolic link there? */
+bool spill_file_is_folder(const char *path);
 
 /* The same as a stream; NULL sets errno. */
 FILE *spill_file_stream_regular(const char *path);

@@ -91,6 +91,9 @@ def few_open_files_lower_the_connections():
     made = subprocess.run(["sh", "-c", 'ulimit -n 210; exec "$SPILLWAY" serve "$0" --listen 127.0.0.1:0 '
                            "--max-connections 20", uri], capture_output=True, text=True, check=False)
     assert made.returncode != 0 and "needs 240 open files" in made.stderr, made
+    made = subprocess.run(["sh", "-c", 'ulimit -n 100; exec "$SPILLWAY" serve "$0" --listen 127.0.0.1:0', uri],
+                          capture_output=True, text=True, check=False)
+    assert made.returncode != 0 and "--max-connections 1 needs 202 open files" in made.stderr, made
 
 
 run([connections_that_sent_hello_are_small, few_open_files_lower_the_connections])

@@ -20,18 +20,20 @@ static bool reply(spill_authentication_t *authentication, const char *command, d
 }
 
 /* Begin with saslStart; `size` bytes of the client's first message. */
-static void begin(spill_authentication_t *authentication, const char *database, const char *payload,
-                  size_t size)
+static void begin(spill_authentication_t *authentication, const char *mechanism,
+                  const char *database, const char *payload, size_t size)
 {
     bson_t *start =
-        BCON_NEW("saslStart", BCON_INT32(1), "payload",
+        BCON_NEW("saslStart", BCON_INT32(1), "mechanism", BCON_UTF8(mechanism), "payload",
                  BCON_BIN(BSON_SUBTYPE_BINARY, (const uint8_t *)payload, (uint32_t)size));
     spill_authentication_begin(authentication, start, database);
     bson_destroy(start);
 }
 
 #define BEGIN(authentication, database, payload)                                                   \
-    begin(authentication, database, payload, sizeof(payload) - 1)
+    begin(authentication, "SCRAM-SHA-256", database, payload, sizeof(payload) - 1)
+#define BEGIN_PLAIN(authentication, database, payload)                                             \
+    begin(authentication, "PLAIN", database, payload, sizeof(payload) - 1)
 
 static void user_is_known_at_the_end(void **state)
 {
@@ -47,7 +49,7 @@ static void user_is_known_at_the_end(void **state)
     assert_memory_not_equal(one.user, nobody, sizeof nobody);
 
     /* The mechanism does not matter; the database does, and so does each letter. */
-    BEGIN(&other, "admin", "\0ada\0secret");
+    BEGIN_PLAIN(&other, "admin", "\0ada\0secret");
     assert_true(reply(&other, "saslStart", 1, true));
     assert_memory_equal(one.user, other.user, sizeof nobody);
     BEGIN(&other, "shop", "n,,n=ada,r=x");
@@ -67,14 +69,33 @@ static void malformed_payloads_name_nobody(void **state)
     spill_authentication_t one = {0};
     BEGIN(&one, "admin", "n,,n=ada");
     assert_memory_equal(one.pending, nobody, sizeof nobody);
-    BEGIN(&one, "admin", "\0ada");
+    BEGIN_PLAIN(&one, "admin", "\0ada");
     assert_memory_equal(one.pending, nobody, sizeof nobody);
     BEGIN(&one, "admin", "");
     assert_memory_equal(one.pending, nobody, sizeof nobody);
-    bson_t *text = BCON_NEW("saslStart", BCON_INT32(1), "payload", BCON_UTF8("n,,n=ada,r=x"));
+    bson_t *text = BCON_NEW("saslStart", BCON_INT32(1), "mechanism", BCON_UTF8("SCRAM-SHA-1"),
+                            "payload", BCON_UTF8("n,,n=ada,r=x"));
     spill_authentication_begin(&one, text, "admin");
     assert_memory_equal(one.pending, nobody, sizeof nobody);
     bson_destroy(text);
+}
+
+/* Only the user who proves the password counts, whatever other texts the message has. */
+static void another_name_in_the_message_is_no_user(void **state)
+{
+    (void)state;
+    spill_authentication_t ada = {0}, other = {0};
+    BEGIN(&ada, "admin", "n,,n=ada,r=x");
+    BEGIN(&other, "admin", "n,a=n=eve,n=ada,r=x");
+    assert_memory_equal(ada.pending, other.pending, sizeof nobody);
+    BEGIN(&other, "admin", "n,,n=ada,r=x\0eve\0");
+    assert_memory_equal(ada.pending, other.pending, sizeof nobody);
+    BEGIN(&other, "admin", "n,,r=n=eve,n=ada,r=x");
+    assert_memory_equal(other.pending, nobody, sizeof nobody);
+    begin(&other, "MONGODB-OIDC", "admin", "n,,n=ada,r=x", 12);
+    assert_memory_equal(other.pending, nobody, sizeof nobody);
+    BEGIN_PLAIN(&other, "admin", "eve\0ada\0n=eve,");
+    assert_memory_equal(ada.pending, other.pending, sizeof nobody);
 }
 
 /* A speculative authentication names its database itself. */
@@ -82,9 +103,10 @@ static void speculative_database(void **state)
 {
     (void)state;
     spill_authentication_t one = {0}, other = {0};
-    bson_t *start = BCON_NEW("saslStart", BCON_INT32(1), "payload",
-                             BCON_BIN(BSON_SUBTYPE_BINARY, (const uint8_t *)"n,,n=ada,r=x", 12),
-                             "db", BCON_UTF8("shop"));
+    bson_t *start =
+        BCON_NEW("saslStart", BCON_INT32(1), "mechanism", BCON_UTF8("SCRAM-SHA-256"), "payload",
+                 BCON_BIN(BSON_SUBTYPE_BINARY, (const uint8_t *)"n,,n=ada,r=x", 12), "db",
+                 BCON_UTF8("shop"));
     spill_authentication_begin(&one, start, "admin");
     BEGIN(&other, "shop", "n,,n=ada,r=y");
     assert_memory_equal(one.pending, other.pending, sizeof nobody);
@@ -97,6 +119,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(user_is_known_at_the_end),
         cmocka_unit_test(malformed_payloads_name_nobody),
+        cmocka_unit_test(another_name_in_the_message_is_no_user),
         cmocka_unit_test(speculative_database),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* Connection strings in messages: which parts are shown. */
 #include "util/error.h"
-#include "util/text.h"
+#include "util/redact.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

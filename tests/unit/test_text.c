@@ -80,11 +80,23 @@ static void arguments_of_a_shell_are_quoted(void **context)
     }
 }
 
+static void ends_of_names(void **context)
+{
+    (void)context;
+    assert_true(spill_text_ends_with("users.bson", ".bson"));
+    assert_false(spill_text_ends_with("users.bson.gz", ".bson"));
+    assert_false(spill_text_ends_with(".bson", ".bson"));
+    assert_false(spill_text_ends_with("", ".bson"));
+}
+
 static void days_are_in_utc(void **context)
 {
     (void)context;
     assert_string_equal(spill_day_text(0).text, "1970-01-01");
     assert_string_equal(spill_day_text(1795305599999).text, "2026-11-21");
+    assert_string_equal(spill_day_text(-1).text, "1969-12-31");
+    assert_string_equal(spill_time_text(-1).text, "1969-12-31T23:59:59Z");
+    assert_string_equal(spill_time_text(-1000).text, "1969-12-31T23:59:59Z");
 }
 
 static void names_show_every_character(void **context)
@@ -254,6 +266,7 @@ int main(void)
         cmocka_unit_test(numbers_have_three_digits_and_no_exponent),
         cmocka_unit_test(a_count_of_one_has_a_singular),
         cmocka_unit_test(arguments_of_a_shell_are_quoted),
+        cmocka_unit_test(ends_of_names),
         cmocka_unit_test(days_are_in_utc),
         cmocka_unit_test(names_show_every_character),
         cmocka_unit_test(valid_times),

@@ -1,5 +1,6 @@
 /* The throttle, on a simulated clock: the test itself takes no time. */
 #include "tools/throttle.h"
+#include "util/clock.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -473,6 +474,18 @@ static void test_stops_while_it_waits(void **state)
     assert_in_range(world.now_us, 3000000, 3500000);
 }
 
+/* The real time may be set back: a job with a rate would then wait for it. */
+static void test_usual_clock_is_never_set(void **state)
+{
+    (void)state;
+    spill_throttle_t throttle;
+    spill_throttle_options_t options = {.rate_per_s = 1};
+    spill_throttle_init(&throttle, &options);
+    int64_t before_us = spill_clock_monotonic_us(NULL);
+    int64_t now_us = spill_throttle_now_us(&throttle);
+    assert_in_range(now_us, before_us, spill_clock_monotonic_us(NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -493,6 +506,7 @@ int main(void)
         cmocka_unit_test(test_pause_within_a_delay),
         cmocka_unit_test(test_rest_ends_with_its_limit),
         cmocka_unit_test(test_stops_while_it_waits),
+        cmocka_unit_test(test_usual_clock_is_never_set),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -436,6 +436,21 @@ static void test_answers_may_be_deeper_than_elements(void **state)
     }
 }
 
+static void test_text_of_a_field(void **state)
+{
+    (void)state;
+    bson_t *document = BCON_NEW("name", BCON_UTF8("ada"), "empty", BCON_UTF8(""), "number",
+                                BCON_INT32(1), "inner", "{", "name", BCON_UTF8("eve"), "}");
+    assert_string_equal(spill_document_text(document, "name", "none"), "ada");
+    assert_string_equal(spill_document_text(document, "empty", "none"), "");
+    assert_string_equal(spill_document_text(document, "number", "none"), "none");
+    assert_string_equal(spill_document_text(document, "inner", "none"), "none");
+    assert_null(spill_document_text(document, "inner.name", NULL));
+    assert_true(spill_document_is_true(document, "number"));
+    assert_false(spill_document_is_true(document, "no such field"));
+    bson_destroy(document);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -454,6 +469,7 @@ int main(void)
         cmocka_unit_test(test_order_is_an_order),
         cmocka_unit_test(test_values_at_paths),
         cmocka_unit_test(test_answers_may_be_deeper_than_elements),
+        cmocka_unit_test(test_text_of_a_field),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* The user's name in SASL messages: RFC 5802 (SCRAM) and RFC 4616 (PLAIN). */
 #include "gateway/relay/authentication.h"
 
+#include "bson/value.h"
 #include "gateway/translate/mention.h"
 
 #include <openssl/evp.h>
@@ -13,52 +14,56 @@ bool spill_authentication_is(const char *command)
     return spill_is_one_of(command, commands);
 }
 
-static const char *text_in(const bson_t *document, const char *key)
-{
-    bson_iter_t iter;
-    return bson_iter_init_find(&iter, document, key) && BSON_ITER_HOLDS_UTF8(&iter)
-               ? bson_iter_utf8(&iter, NULL)
-               : NULL;
-}
-
 bool spill_authentication_is_x509(const bson_t *command)
 {
-    const char *mechanism = text_in(command, "mechanism");
+    const char *mechanism = spill_document_text(command, "mechanism", NULL);
     return mechanism && strcmp(mechanism, "MONGODB-X509") == 0;
 }
 
-/* Find the name in the client's first message: "n,,n=NAME,r=..." or NUL NAME NUL PASSWORD. */
-static bool find_name(const uint8_t *payload, size_t size, const uint8_t **name, size_t *name_bytes)
+/* Bytes of a message. */
+typedef struct part {
+    const uint8_t *bytes;
+    size_t size;
+} part_t;
+
+/* Take the bytes before the next separator off `from`, and the separator. False: there is none. */
+static bool next_part(part_t *from, char separator, part_t *part)
 {
-    const uint8_t *start, *end;
-    if (size > 0 && payload[0] == '\0') {
-        start = payload + 1;
-        end = memchr(start, '\0', size - 1);
-    } else {
-        static const char marker[] = "n=";
-        start = memmem(payload, size, marker, sizeof marker - 1);
-        if (!start)
-            return false;
-        start += sizeof marker - 1;
-        end = memchr(start, ',', (size_t)(payload + size - start));
-    }
+    const uint8_t *end = from->size > 0 ? memchr(from->bytes, separator, from->size) : NULL;
     if (!end)
         return false;
-    *name = start;
-    *name_bytes = (size_t)(end - start);
+    *part = (part_t){from->bytes, (size_t)(end - from->bytes)};
+    *from = (part_t){end + 1, from->size - part->size - 1};
     return true;
 }
 
+/* Find the name in the client's first message of SCRAM: "FLAG,[a=OTHER],n=NAME,r=...". */
+static bool find_scram_name(part_t message, part_t *name)
+{
+    part_t flag, other;
+    if (!next_part(&message, ',', &flag) || !next_part(&message, ',', &other) ||
+        !next_part(&message, ',', name) || name->size < 2 || memcmp(name->bytes, "n=", 2) != 0)
+        return false;
+    *name = (part_t){name->bytes + 2, name->size - 2};
+    return true;
+}
+
+/* Of PLAIN: "[OTHER] NUL NAME NUL PASSWORD". */
+static bool find_plain_name(part_t message, part_t *name)
+{
+    part_t other;
+    return next_part(&message, '\0', &other) && next_part(&message, '\0', name);
+}
+
 /* The digest's beginning of "DATABASE NUL NAME". An attacker cannot choose it: it is SHA-256. */
-static void digest_user(const char *database, const uint8_t *name, size_t name_bytes,
-                        uint8_t user[SPILL_USER_BYTES])
+static void digest_user(const char *database, part_t name, uint8_t user[SPILL_USER_BYTES])
 {
     uint8_t digest[EVP_MAX_MD_SIZE];
     unsigned size = 0;
     EVP_MD_CTX *context = EVP_MD_CTX_new();
     if (context && EVP_DigestInit_ex(context, EVP_sha256(), NULL) == 1 &&
         EVP_DigestUpdate(context, database, strlen(database) + 1) == 1 &&
-        EVP_DigestUpdate(context, name, name_bytes) == 1 &&
+        EVP_DigestUpdate(context, name.bytes, name.size) == 1 &&
         EVP_DigestFinal_ex(context, digest, &size) == 1 && size >= SPILL_USER_BYTES)
         memcpy(user, digest, SPILL_USER_BYTES);
     EVP_MD_CTX_free(context);
@@ -70,36 +75,31 @@ void spill_authentication_begin(spill_authentication_t *authentication, const bs
     bson_iter_t iter;
     bson_subtype_t subtype;
     uint32_t size;
-    const uint8_t *payload, *name;
-    size_t name_bytes;
-    const char *own_database = text_in(command, "db"); /* of speculativeAuthenticate */
+    const uint8_t *payload;
+    part_t name;
     if (!bson_iter_init_find(&iter, command, "saslStart"))
         return;
+    const char *mechanism = spill_document_text(command, "mechanism", "");
+    bool plain = strcmp(mechanism, "PLAIN") == 0, scram = strncmp(mechanism, "SCRAM-", 6) == 0;
     memset(authentication->pending, 0, SPILL_USER_BYTES);
     if (!bson_iter_init_find(&iter, command, "payload") || !BSON_ITER_HOLDS_BINARY(&iter))
         return;
     bson_iter_binary(&iter, &subtype, &size, &payload);
-    if (find_name(payload, size, &name, &name_bytes))
-        digest_user(own_database ? own_database : database, name, name_bytes,
-                    authentication->pending);
-}
-
-static bool is_true(const bson_t *document, const char *key)
-{
-    bson_iter_t iter;
-    return bson_iter_init_find(&iter, document, key) && bson_iter_as_bool(&iter);
+    const part_t message = {payload, size};
+    if ((plain && find_plain_name(message, &name)) || (scram && find_scram_name(message, &name)))
+        digest_user(spill_document_text(command, "db", database), name, authentication->pending);
 }
 
 bool spill_authentication_end(spill_authentication_t *authentication, const char *command,
                               const bson_t *reply)
 {
-    if (!is_true(reply, "ok"))
+    if (!spill_document_is_true(reply, "ok"))
         return false;
     if (strcmp(command, "logout") == 0) {
         memset(authentication, 0, sizeof *authentication);
         return true;
     }
-    if (!is_true(reply, "done"))
+    if (!spill_document_is_true(reply, "done"))
         return false;
     memcpy(authentication->user, authentication->pending, SPILL_USER_BYTES);
     return true;

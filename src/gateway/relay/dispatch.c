@@ -1,6 +1,7 @@
 /* What becomes of a client's message. */
 #include "gateway/relay/dispatch.h"
 
+#include "bson/value.h"
 #include "gateway/gateway_log.h"
 #include "gateway/relay/own_reply.h"
 #include "util/clock.h"
@@ -323,7 +324,7 @@ static bool start_first_step(spill_connection_t *connection, const spill_client_
                                connection->authentication.user, &body, &connection->push_turn))
         return false;
     if (spill_connection_need_link(connection)) {
-        connection->first_started_us = spill_clock_now_us(NULL);
+        connection->first_started_us = spill_clock_monotonic_us(NULL);
         spill_buffer_clear(scratch);
         spill_wire_write(scratch, command->message->header.request_id, 0, 0, &body, NULL, 0);
         collect(connection, SPILL_COLLECTING_FIRST_STEP, command->message);
@@ -415,7 +416,7 @@ static void end_write(spill_connection_t *connection, const spill_buffer_t *byte
     spill_connection_send(connection, bytes->data, bytes->size);
 }
 
-/* The first step of an update has ended: either the update has, or a worker begins it anew. */
+/* The first step of an update has ended: either the update has, or a worker begins it again. */
 static void end_first_step(spill_connection_t *connection, const spill_buffer_t *bytes,
                            const spill_wire_message_t *reply)
 {
@@ -427,7 +428,7 @@ static void end_first_step(spill_connection_t *connection, const spill_buffer_t 
     spill_buffer_release(&connection->first_message);
     spill_push_turn_end(connection->gateway->served, &connection->push_turn);
     spill_metrics_duration(&connection->gateway->metrics, SPILL_METRICS_WRITE,
-                           spill_clock_now_us(NULL) - connection->first_started_us);
+                           spill_clock_monotonic_us(NULL) - connection->first_started_us);
     spill_connection_note_slow(connection, SPILL_METRICS_WRITE);
     end_write(connection, bytes, reply);
 }
@@ -463,8 +464,7 @@ void spill_dispatch_collected(spill_connection_t *connection, spill_buffer_t *me
 /* A job has ended. Its write may be repeated if that cannot change anything twice. */
 static void note_job(spill_connection_t *connection, bool close, bool changed, const bson_t *reply)
 {
-    bson_iter_t ok;
-    bool done = !close && bson_iter_init_find(&ok, reply, "ok") && bson_iter_as_bool(&ok);
+    bool done = !close && spill_document_is_true(reply, "ok");
     if (done || changed) {
         spill_connection_end_numbered(connection, close ? NULL : reply);
         return;

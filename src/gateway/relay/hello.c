@@ -1,6 +1,7 @@
 /* The gateway's answer to hello. */
 #include "gateway/relay/hello.h"
 
+#include "bson/value.h"
 #include "util/clock.h"
 
 #include <spillway/version.h>
@@ -50,11 +51,6 @@ static bool is_between(const bson_iter_t *field)
     return strcmp(key, "speculativeAuthenticate") == 0 && is_x509(field);
 }
 
-static void append_iter(bson_t *document, const bson_iter_t *iter)
-{
-    bson_append_value(document, bson_iter_key(iter), -1, bson_iter_value((bson_iter_t *)iter));
-}
-
 void spill_hello_request(const bson_t *request, const char *database, bson_t *copy)
 {
     bson_iter_t iter;
@@ -63,7 +59,7 @@ void spill_hello_request(const bson_t *request, const char *database, bson_t *co
         return;
     while (bson_iter_next(&iter))
         if (!is_between(&iter))
-            append_iter(copy, &iter);
+            bson_append_iter(copy, NULL, -1, &iter);
     if (database && !bson_has_field(copy, "$db"))
         BSON_APPEND_UTF8(copy, "$db", database);
 }
@@ -74,13 +70,7 @@ static void copy_field(const bson_t *from, const char *key, bson_t *answer)
 {
     bson_iter_t iter;
     if (bson_iter_init_find(&iter, from, key))
-        append_iter(answer, &iter);
-}
-
-static bool is_true(const bson_t *document, const char *key)
-{
-    bson_iter_t iter;
-    return bson_iter_init_find(&iter, document, key) && bson_iter_as_bool(&iter);
+        bson_append_iter(answer, NULL, -1, &iter);
 }
 
 static void append_wire_version(const bson_t *hello, bson_t *answer)
@@ -99,7 +89,7 @@ void spill_hello_answer(const spill_target_t *target, const spill_hello_own_t *o
 {
     const bson_t *hello = &target->primary.hello;
     bson_iter_t iter;
-    if (relayed && !is_true(relayed, "ok")) {
+    if (relayed && !spill_document_is_true(relayed, "ok")) {
         bson_copy_to(relayed, answer);
         return;
     }
@@ -121,7 +111,7 @@ void spill_hello_answer(const spill_target_t *target, const spill_hello_own_t *o
     append_wire_version(hello, answer);
     copy_field(hello, "readOnly", answer);
     /* With a serviceId, drivers number and retry writes. Without, they refuse loadBalanced=true. */
-    if (router && is_true(request, "loadBalanced"))
+    if (router && spill_document_is_true(request, "loadBalanced"))
         BSON_APPEND_OID(answer, "serviceId", own->process);
     if (relayed) {
         copy_field(relayed, "saslSupportedMechs", answer);

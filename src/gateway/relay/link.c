@@ -48,15 +48,14 @@ static void break_link(spill_link_t *link, const char *why)
 
 /* ---- connecting ------------------------------------------------------------------------------ */
 
+/* False: the stream is not connected, but must be closed. */
 static bool try_address(spill_link_t *link)
 {
-    spill_tls_session_t *session = NULL;
-    if (link->tls) {
-        session = spill_tls_session_new(link->tls, link->target->primary.host);
-        if (!session)
-            return false;
-    }
+    spill_tls_session_t *session =
+        link->tls ? spill_tls_session_new(link->tls, link->target->primary.host) : NULL;
     spill_stream_init(&link->stream, link->loop, session, &stream_events, link);
+    if (link->tls && !session)
+        return false;
     return spill_stream_connect(&link->stream,
                                 (struct sockaddr *)&link->target->addresses[link->address]);
 }

@@ -1,12 +1,12 @@
 /* A thread with an event loop. */
 #include "gateway/relay/loop.h"
 
+#include "util/clock.h"
 #include "util/error.h"
 
 #include <bson/bson.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { BACKLOG = 1024, ASKED_DRAIN = 1, ASKED_ABORT = 2 };
@@ -175,17 +175,10 @@ spill_code_t spill_loop_start(spill_loop_t *loop, spill_error_t *error)
 
 bool spill_loop_ended(spill_loop_t *loop, int64_t wait_ms)
 {
-    struct timespec until;
     if (!loop->started)
         return true;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += wait_ms / 1000;
-    until.tv_nsec += wait_ms % 1000 * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
-    if (pthread_timedjoin_np(loop->thread, NULL, &until) != 0)
+    struct timespec until = spill_clock_after_us(wait_ms * 1000);
+    if (pthread_clockjoin_np(loop->thread, NULL, CLOCK_MONOTONIC, &until) != 0)
         return false;
     loop->started = false;
     return true;

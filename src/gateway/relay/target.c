@@ -10,7 +10,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 /*
  * The driver's monitoring learns of a failover by itself; the thread asks it each second, so that a
@@ -158,20 +157,10 @@ void spill_targets_renew(spill_targets_t *targets)
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
-static struct timespec after_ms(int64_t milliseconds)
-{
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    int64_t nanoseconds = at.tv_nsec + milliseconds % 1000 * 1000000;
-    at.tv_sec += milliseconds / 1000 + nanoseconds / 1000000000;
-    at.tv_nsec = nanoseconds % 1000000000;
-    return at;
-}
-
 /* Wait for the next look. False: the thread ends. */
 static bool await_turn(spill_targets_t *targets, int64_t wait_ms)
 {
-    struct timespec until = after_ms(wait_ms);
+    struct timespec until = spill_clock_after_us(wait_ms * 1000);
     pthread_mutex_lock(&targets->lock);
     while (!targets->renew && !targets->ending &&
            pthread_cond_timedwait(&targets->wake, &targets->lock, &until) == 0) {
@@ -201,22 +190,13 @@ static void *watch(void *context)
     return NULL;
 }
 
-static void init_condition(pthread_cond_t *condition)
-{
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(condition, &attributes);
-    pthread_condattr_destroy(&attributes);
-}
-
 spill_code_t spill_targets_open(const char *uri, spill_targets_t **targets, spill_error_t *error)
 {
     spill_targets_t *made = bson_malloc0(sizeof *made);
     spill_target_t *target;
     *targets = made;
     pthread_mutex_init(&made->lock, NULL);
-    init_condition(&made->wake);
+    spill_clock_condition_init(&made->wake);
     SPILL_TRY(spill_upstream_open(uri, &made->upstream, error));
     const spill_upstream_tls_t *tls = spill_upstream_tls(made->upstream);
     if (tls->used)
@@ -238,7 +218,7 @@ bool spill_targets_end(spill_targets_t *targets, int64_t wait_ms)
     targets->ending = true;
     pthread_cond_signal(&targets->wake);
     pthread_mutex_unlock(&targets->lock);
-    struct timespec until = after_ms(wait_ms);
+    struct timespec until = spill_clock_after_us(wait_ms * 1000);
     if (pthread_clockjoin_np(targets->thread, NULL, CLOCK_MONOTONIC, &until) != 0)
         return false;
     targets->started = false;

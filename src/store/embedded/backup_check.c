@@ -15,6 +15,7 @@
 #include "util/buffer.h"
 #include "util/error.h"
 #include "util/file.h"
+#include "util/text.h"
 
 #include <bson/bson.h>
 #include <dirent.h>
@@ -123,17 +124,11 @@ static spill_code_t check_blob(const char *path, const char *name, spill_error_t
 
 /* ---- all files ------------------------------------------------------------------------------- */
 
-static bool ends_with(const char *name, const char *end)
-{
-    size_t length = strlen(name);
-    return length > strlen(end) && strcmp(name + length - strlen(end), end) == 0;
-}
-
 static spill_code_t check_file(const char *folder, const char *store, const char *file,
                                spill_error_t *error)
 {
-    bool table = ends_with(file, ".sst");
-    if (!table && !ends_with(file, ".blob"))
+    bool table = spill_text_ends_with(file, ".sst");
+    if (!table && !spill_text_ends_with(file, ".blob"))
         return SPILL_OK;
     char *path = bson_strdup_printf("%s/%s", folder, file);
     char *name = bson_strdup_printf("%s/%s", store, file);

@@ -1,6 +1,7 @@
 /* The index of definitions by their collections. */
 #include "store/embedded/definition_index.h"
 
+#include "bson/value.h"
 #include "store/store.h"
 #include "util/buffer.h"
 
@@ -100,22 +101,13 @@ static void list_pairs(const spill_definition_index_t *index, const char *collec
 
 /* ---- definitions ----------------------------------------------------------------------------- */
 
-/* The text of a field of a stored definition; NULL if it has none. */
-static const char *text_of(const bson_t *stored, const char *field)
-{
-    bson_iter_t iter;
-    return stored && bson_iter_init_find(&iter, stored, field) && BSON_ITER_HOLDS_UTF8(&iter)
-               ? bson_iter_utf8(&iter, NULL)
-               : NULL;
-}
-
 void spill_definition_index_add(spill_definition_index_t *index, const char *name,
                                 const bson_t *stored)
 {
-    const char *heads = text_of(stored, "collection");
-    const char *pages = text_of(stored, "pageCollection");
-    add_pair(index, heads ? heads : UNREADABLE, name);
-    if (pages && pages[0] != '\0')
+    const char *heads = stored ? spill_document_text(stored, "collection", UNREADABLE) : UNREADABLE;
+    const char *pages = stored ? spill_document_text(stored, "pageCollection", "") : "";
+    add_pair(index, heads, name);
+    if (pages[0] != '\0')
         add_pair(index, pages, name);
 }
 

@@ -4,6 +4,7 @@
 #include "util/buffer.h"
 #include "util/error.h"
 #include "util/file.h"
+#include "util/text.h"
 
 #include <bson/bson.h>
 #include <dirent.h>
@@ -33,12 +34,6 @@ typedef struct contents {
     bool other;
 } contents_t;
 
-static bool ends_with(const char *name, const char *end)
-{
-    size_t length = strlen(name);
-    return length >= strlen(end) && strcmp(name + length - strlen(end), end) == 0;
-}
-
 static void count_entry(const char *name, contents_t *contents)
 {
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
@@ -48,8 +43,8 @@ static void count_entry(const char *name, contents_t *contents)
     else if (strcmp(name, "CURRENT") == 0)
         contents->current = true;
     else if (strcmp(name, FIRST_MANIFEST) != 0 &&
-             (strncmp(name, "MANIFEST-", 9) == 0 || ends_with(name, ".sst") ||
-              ends_with(name, ".blob") || ends_with(name, ".log")))
+             (strncmp(name, "MANIFEST-", 9) == 0 || spill_text_ends_with(name, ".sst") ||
+              spill_text_ends_with(name, ".blob") || spill_text_ends_with(name, ".log")))
         contents->engine = true;
     else
         contents->other = true;
@@ -63,8 +58,9 @@ static bool belongs_to_store(const char *name)
         if (strcmp(name, names[i]) == 0)
             return true;
     return strncmp(name, "MANIFEST-", 9) == 0 || strncmp(name, "OPTIONS-", 8) == 0 ||
-           strncmp(name, "LOG.old.", 8) == 0 || ends_with(name, ".sst") ||
-           ends_with(name, ".blob") || ends_with(name, ".log") || ends_with(name, ".dbtmp");
+           strncmp(name, "LOG.old.", 8) == 0 || spill_text_ends_with(name, ".sst") ||
+           spill_text_ends_with(name, ".blob") || spill_text_ends_with(name, ".log") ||
+           spill_text_ends_with(name, ".dbtmp");
 }
 
 /* A link is not: its target may be another user's file. A file that was just deleted counts. */
@@ -91,12 +87,15 @@ spill_code_t spill_folder_look(const char *folder, spill_folder_kind_t *kind, sp
     }
     contents_t contents = {0};
     char odd[256] = "";
-    for (const struct dirent *entry; (entry = readdir(entries)) != NULL;) {
+    int problem;
+    for (const struct dirent *entry; (entry = spill_file_next_entry(entries, &problem)) != NULL;) {
         count_entry(entry->d_name, &contents);
         if (belongs_to_store(entry->d_name) && !is_regular(dirfd(entries), entry))
             snprintf(odd, sizeof odd, "%s", entry->d_name);
     }
     closedir(entries);
+    if (problem != 0)
+        return spill_fail_errno(error, problem, "%s: cannot look into the folder", folder);
     if (odd[0])
         return spill_fail(error, SPILL_NOT_FOUND,
                           "%s/%s: is not a regular file, so the folder is not used as a store; "
@@ -201,8 +200,9 @@ static spill_code_t fail_busy(const char *folder, int mark, spill_error_t *error
         (int)strcspn(holder, "\n"), holder);
 }
 
-static spill_code_t write_checkpoint(const char *folder, int mark, const char *holder,
-                                     spill_error_t *error)
+/* Write the store's label, with the process that holds the store ("": none). */
+static spill_code_t write_label(const char *folder, int mark, const char *holder,
+                                spill_error_t *error)
 {
     char text[512];
     int size = snprintf(text, sizeof text, "%s%s", MARK_LINE, holder);
@@ -343,7 +343,7 @@ spill_code_t spill_folder_lock(const char *folder, unsigned file_mode, spill_fol
         code = compare(folder, lock->before, error);
         describe_self(holder, sizeof holder);
         if (code == SPILL_OK)
-            code = write_checkpoint(folder, mark, holder, error);
+            code = write_label(folder, mark, holder, error);
     }
     if (code == SPILL_OK)
         lock->mark = mark;
@@ -364,7 +364,7 @@ void spill_folder_unlock(const char *folder, spill_folder_lock_t *lock, bool clo
         return;
     bool described = describe_closed(folder, text, sizeof text);
     bool holds = described && (closed || strcmp(text, lock->before) == 0);
-    write_checkpoint(folder, lock->mark, holds ? text : "", NULL);
+    write_label(folder, lock->mark, holds ? text : "", NULL);
     close(lock->mark);
     lock->mark = -1;
 }
@@ -377,7 +377,7 @@ spill_code_t spill_folder_write_label(const char *folder, unsigned file_mode, sp
     if (code != SPILL_OK)
         return code;
     describe_closed(folder, text, sizeof text);
-    code = write_checkpoint(folder, mark, text, error);
+    code = write_label(folder, mark, text, error);
     close(mark);
     return code;
 }

@@ -3,6 +3,7 @@
 
 #include "util/clock.h"
 #include "util/error.h"
+#include "util/file.h"
 
 #include <bson/bson.h>
 #include <dirent.h>
@@ -62,9 +63,12 @@ spill_code_t spill_log_numbers(const char *folder, uint64_t oldest, uint64_t **n
     *count = 0;
     if (!entries)
         return spill_fail_errno(error, errno, "%s: cannot list the folder", folder);
-    for (const struct dirent *entry; (entry = readdir(entries)) != NULL;)
+    int problem;
+    for (const struct dirent *entry; (entry = spill_file_next_entry(entries, &problem)) != NULL;)
         *numbers = add_log(*numbers, entry->d_name, oldest, count);
     closedir(entries);
+    if (problem != 0)
+        return spill_fail_errno(error, problem, "%s: cannot list the folder", folder);
     if (*count > 0)
         qsort(*numbers, *count, sizeof **numbers, compare_numbers);
     return SPILL_OK;
@@ -83,12 +87,15 @@ static spill_code_t find_later_table(const char *folder, const spill_manifest_t 
     *found = false;
     if (!entries)
         return spill_fail_errno(error, errno, "%s: cannot list the folder", folder);
-    for (const struct dirent *entry; !*found && (entry = readdir(entries)) != NULL;)
+    int problem = 0;
+    for (const struct dirent *entry;
+         !*found && (entry = spill_file_next_entry(entries, &problem)) != NULL;)
         *found = (numbered(entry->d_name, ".sst") >= manifest->next_file ||
                   numbered(entry->d_name, ".blob") >= manifest->next_file) &&
                  manifest->next_file > 0;
     closedir(entries);
-    return SPILL_OK;
+    return problem == 0 ? SPILL_OK
+                        : spill_fail_errno(error, problem, "%s: cannot list the folder", folder);
 }
 
 /* ---- the logs -------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 #include "util/clock.h"
 #include "util/error.h"
 #include "util/file.h"
+#include "util/text.h"
 
 #include <bson/bson.h>
 #include <dirent.h>
@@ -53,18 +54,13 @@ void spill_pinned_free(spill_pinned_t *pinned)
     bson_free(pinned);
 }
 
-static bool has_end(const char *name, const char *end)
-{
-    size_t length = strlen(name);
-    return length > strlen(end) && strcmp(name + length - strlen(end), end) == 0;
-}
-
 /* The engine's other files are locks, messages, and files that it is still writing. */
 static bool belongs_to_view(const char *name)
 {
     return strcmp(name, "CURRENT") == 0 || strcmp(name, "IDENTITY") == 0 ||
            strncmp(name, "MANIFEST-", 9) == 0 || strncmp(name, "OPTIONS-", 8) == 0 ||
-           has_end(name, ".sst") || has_end(name, ".blob") || has_end(name, ".log");
+           spill_text_ends_with(name, ".sst") || spill_text_ends_with(name, ".blob") ||
+           spill_text_ends_with(name, ".log");
 }
 
 /*
@@ -74,7 +70,7 @@ static bool belongs_to_view(const char *name)
 static bool is_found_by_name(const char *name)
 {
     return strcmp(name, "CURRENT") == 0 || strncmp(name, "MANIFEST-", 9) == 0 ||
-           has_end(name, ".log");
+           spill_text_ends_with(name, ".log");
 }
 
 /*
@@ -114,7 +110,8 @@ static int add_files(spill_pinned_t *pinned, int folder)
             close(again);
         return problem;
     }
-    for (const struct dirent *entry; problem == 0 && (entry = readdir(entries)) != NULL;)
+    for (const struct dirent *entry;
+         problem == 0 && (entry = spill_file_next_entry(entries, &problem)) != NULL;)
         if (belongs_to_view(entry->d_name))
             problem = add_file(pinned, folder, entry->d_name);
     closedir(entries);
@@ -191,7 +188,7 @@ static spill_code_t pin_files(spill_pinned_t *pinned, int folder, spill_error_t 
 {
     enum { MISSING_TRIES = 5 };
     int64_t pause_us = PAUSE_US;
-    int64_t end_us = spill_clock_now_us(NULL) + WAIT_US;
+    int64_t end_us = spill_clock_monotonic_us(NULL) + WAIT_US;
     for (int tries = 1;; tries++) {
         bool unchanged;
         int problem = pin_once(pinned, folder, &unchanged);
@@ -203,7 +200,7 @@ static spill_code_t pin_files(spill_pinned_t *pinned, int folder, spill_error_t 
             !spill_pinned_find(pinned, "CURRENT") || read_list_state(folder).name[0] == 0;
         if (unchanged || (missing && tries >= MISSING_TRIES))
             return SPILL_OK;
-        if (spill_clock_now_us(NULL) >= end_us)
+        if (spill_clock_monotonic_us(NULL) >= end_us)
             return spill_fail_retryable(error, SPILL_BUSY,
                                         "%s: other processes change its list of files without a "
                                         "pause; try again",

@@ -61,10 +61,7 @@ typedef struct pair {
 static bool add_entry(void *context, const bson_t *stored)
 {
     pair_t *pair = context;
-    bson_iter_t id;
-    const char *name = bson_iter_init_find(&id, stored, "_id") && BSON_ITER_HOLDS_UTF8(&id)
-                           ? bson_iter_utf8(&id, NULL)
-                           : "";
+    const char *name = spill_document_text(stored, "_id", "");
     for (size_t i = 0; i < 2 && pair->code == SPILL_OK; i++)
         if (!pair->documents[i] && strcmp(pair->names[i], name) == 0)
             pair->code =

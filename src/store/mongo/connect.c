@@ -4,7 +4,7 @@
 #include "store/upstream.h"
 
 #include "util/error.h"
-#include "util/text.h"
+#include "util/redact.h"
 
 #include <errno.h>
 #include <string.h>
@@ -69,17 +69,15 @@ static bool is_ambiguous(const char *text)
 /* Has the file a PEM block? The driver reads certificates and keys only in this format. */
 static bool has_pem(const char *path)
 {
-    static const char checkpoint[] = "-----BEGIN ";
+    static const char marker[] = "-----BEGIN ";
     char bytes[4096];
     size_t kept = 0, got;
     bool found = false;
     FILE *from = fopen(path, "rb");
     while (from && !found && (got = fread(bytes + kept, 1, sizeof bytes - kept, from)) > 0) {
         size_t size = kept + got;
-        found = memmem(bytes, size, checkpoint, sizeof checkpoint - 1) != NULL;
-        kept = size < sizeof checkpoint - 2
-                   ? size
-                   : sizeof checkpoint - 2; /* the marker may span two reads */
+        found = memmem(bytes, size, marker, sizeof marker - 1) != NULL;
+        kept = size < sizeof marker - 2 ? size : sizeof marker - 2; /* it may span two reads */
         memmove(bytes, bytes + size - kept, kept);
     }
     if (from)

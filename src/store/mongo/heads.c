@@ -18,14 +18,14 @@ spill_code_t spill_mongo_date(spill_mongo_t *store, const spill_request_t *reque
                               int64_t *incarnation, spill_error_t *error)
 {
     SPILL_SCOPED(bson_destroy) bson_t pipeline = BSON_INITIALIZER;
-    SPILL_SCOPED(bson_destroy) bson_t checkpoint = BSON_INITIALIZER;
+    SPILL_SCOPED(bson_destroy) bson_t record = BSON_INITIALIZER;
     bool found;
     bson_iter_t rev;
     *incarnation = request->incarnation;
     BCON_APPEND(&pipeline, "0", "{", "$match", "{", "_id", "dropped", "}", "}");
     SPILL_TRY(
-        spill_mongo_first(store, SPILL_MONGO_DROP_RECORDS, &pipeline, &checkpoint, &found, error));
-    if (found && bson_iter_init_find(&rev, &checkpoint, SPILL_STORED_REV) &&
+        spill_mongo_first(store, SPILL_MONGO_DROP_RECORDS, &pipeline, &record, &found, error));
+    if (found && bson_iter_init_find(&rev, &record, SPILL_STORED_REV) &&
         spill_iter_int64(&rev) >= *incarnation)
         *incarnation = spill_iter_int64(&rev) + 1;
     return SPILL_OK;

@@ -1,6 +1,7 @@
 /* What is checked before anything is changed, besides names and indexes. */
 #include "tools/consolidate/consolidate_run.h"
 
+#include "bson/value.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -21,19 +22,11 @@ spill_code_t spill_consolidate_refuse_first(const bson_t *texts, const char *bef
 
 /* ---- definitions ----------------------------------------------------------------------------- */
 
-static const char *text_in(const bson_t *document, const char *field)
-{
-    bson_iter_t iter;
-    return bson_iter_init_find(&iter, document, field) && BSON_ITER_HOLDS_UTF8(&iter)
-               ? bson_iter_utf8(&iter, NULL)
-               : "";
-}
-
 static void refuse_if_used(bson_t *refused, const char *name, const bson_t *definition,
                            const char *collection)
 {
-    bool heads = strcmp(text_in(definition, "collection"), collection) == 0;
-    if (heads || strcmp(text_in(definition, "pageCollection"), collection) == 0)
+    bool heads = strcmp(spill_document_text(definition, "collection", ""), collection) == 0;
+    if (heads || strcmp(spill_document_text(definition, "pageCollection", ""), collection) == 0)
         spill_consolidate_add_text(
             refused,
             "'%s' has %s of the definition '%s', which would no longer find "
@@ -67,7 +60,8 @@ spill_code_t spill_consolidate_check_definitions(spill_consolidate_run_t *run, b
             continue;
         bson_iter_document(&entry, &size, &data);
         if (bson_init_static(&definition, data, size))
-            check_definition(run->group, text_in(&stored, "_id"), &definition, refused);
+            check_definition(run->group, spill_document_text(&stored, "_id", ""), &definition,
+                             refused);
     }
     bson_destroy(&definitions);
     return code;

@@ -1,6 +1,7 @@
 /* The stored state of a consolidation: two small documents, the checkpoint and the place. */
 #include "tools/consolidate/consolidate_run.h"
 
+#include "bson/value.h"
 #include "store/job.h"
 #include "util/error.h"
 
@@ -148,8 +149,7 @@ spill_code_t spill_consolidate_check_own(spill_consolidate_run_t *run, spill_err
 /* Does the first pass need the index? Only a unique one can refuse a document. */
 static bool is_unique(const bson_t *index)
 {
-    bson_iter_t iter;
-    return bson_iter_init_find(&iter, index, "unique") && bson_iter_as_bool(&iter);
+    return spill_document_is_true(index, "unique");
 }
 
 /* A command for each index, so that none takes longer than it must. */

@@ -13,14 +13,6 @@
 
 /* ---- fields of a document -------------------------------------------------------------------- */
 
-static const char *text_in(const bson_t *document, const char *field)
-{
-    bson_iter_t iter;
-    return bson_iter_init_find(&iter, document, field) && BSON_ITER_HOLDS_UTF8(&iter)
-               ? bson_iter_utf8(&iter, NULL)
-               : NULL;
-}
-
 /* The array, or an empty one if the field is missing; borrows. */
 static void array_in(const bson_t *document, const char *field, bson_t *array)
 {
@@ -105,7 +97,7 @@ static spill_code_t add_member(spill_consolidation_t *group, const bson_t *entry
 {
     bson_iter_t iter;
     SPILL_SCOPED(bson_destroy) bson_t storage = BSON_INITIALIZER;
-    const char *name = text_in(entry, "collection");
+    const char *name = spill_document_text(entry, "collection", NULL);
     SPILL_TRY(check_collection(name, "collection", error));
     if (strcmp(name, group->into) == 0)
         return spill_fail(error, SPILL_INVALID, "'%s' cannot be one of the old collections", name);
@@ -155,8 +147,10 @@ spill_code_t spill_consolidation_read(const bson_t *document, spill_consolidatio
                                       spill_error_t *error)
 {
     *group = (spill_consolidation_t){0};
-    const char *into = text_in(document, "into"), *field = text_in(document, "field");
-    const char *ids = text_in(document, "ids"), *pattern = text_in(document, "pattern");
+    const char *into = spill_document_text(document, "into", NULL);
+    const char *field = spill_document_text(document, "field", NULL);
+    const char *ids = spill_document_text(document, "ids", NULL);
+    const char *pattern = spill_document_text(document, "pattern", NULL);
     SPILL_TRY(check_collection(into, "joint collection, 'into'", error));
     SPILL_TRY(check_field(field, error));
     if (ids && strcmp(ids, "compound") != 0 && strcmp(ids, "keep") != 0)

@@ -42,12 +42,6 @@ typedef struct shapes {
 static const char *const OPTIONS[] = {"unique",    "sparse", "partialFilterExpression",
                                       "collation", "hidden", "expireAfterSeconds"};
 
-static bool has_flag(const bson_t *document, const char *field)
-{
-    bson_iter_t iter;
-    return bson_iter_init_find(&iter, document, field) && bson_iter_as_bool(&iter);
-}
-
 void spill_consolidate_add_text(bson_t *array, const char *format, ...)
 {
     va_list arguments;
@@ -159,15 +153,17 @@ static const char *special_kind(const bson_t *keys)
 static const char *reason_against(const shapes_t *shapes, const shape_t *shape)
 {
     bool all = shape->count == shapes->collections;
-    if (has_flag(shape->options, "unique") && !all)
+    if (spill_document_is_true(shape->options, "unique") && !all)
         return "it is unique, and not all of the collections have it";
     if (bson_has_field(shape->options, "expireAfterSeconds") && !all)
         return "its documents expire, and not all of the collections have it";
-    if (has_flag(shape->options, "unique") && has_flag(shape->options, "sparse") &&
+    if (spill_document_is_true(shape->options, "unique") &&
+        spill_document_is_true(shape->options, "sparse") &&
         (bson_count_keys(shape->keys) > 1 ||
          bson_has_field(shape->options, "partialFilterExpression")))
         return "it is unique and sparse, of several fields";
-    if (bson_has_field(shape->options, "expireAfterSeconds") && has_flag(shape->options, "unique"))
+    if (bson_has_field(shape->options, "expireAfterSeconds") &&
+        spill_document_is_true(shape->options, "unique"))
         return "it is unique, and its documents expire";
     return NULL;
 }
@@ -228,11 +224,11 @@ static void append_index(bson_t *indexes, const bson_t *keys, const char *name,
 static void change_options(const shape_t *shape, bson_t *options)
 {
     bson_iter_t iter;
-    bool sparse = has_flag(shape->options, "sparse");
+    bool sparse = spill_document_is_true(shape->options, "sparse");
     bson_init(options);
     bson_copy_to_excluding_noinit(shape->options, options, "sparse", NULL);
-    if (sparse && has_flag(shape->options, "unique") && bson_iter_init(&iter, shape->keys) &&
-        bson_iter_next(&iter))
+    if (sparse && spill_document_is_true(shape->options, "unique") &&
+        bson_iter_init(&iter, shape->keys) && bson_iter_next(&iter))
         BCON_APPEND(options, "partialFilterExpression", "{", bson_iter_key(&iter), "{", "$exists",
                     BCON_BOOL(true), "}", "}");
 }

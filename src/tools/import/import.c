@@ -3,18 +3,17 @@
 
 #include "core/array.h"
 #include "definition/schema.h"
-#include "store/summary.h"
-
 #include "store/store.h"
+#include "store/summary.h"
 #include "tools/import/import_chunk.h"
 #include "tools/import/import_records.h"
 #include "util/error.h"
+#include "util/file.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define CHUNK_RECORDS_MAX 16384
 #define CHUNK_BYTES_MAX (4 * 1024 * 1024)
@@ -43,8 +42,7 @@ typedef struct import {
 /* Refuse a folder before its name is searched for a format. */
 static spill_code_t check_not_folder(const char *path, spill_error_t *error)
 {
-    struct stat status;
-    bool folder = strcmp(path, "-") != 0 && stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+    bool folder = strcmp(path, "-") != 0 && spill_file_is_folder(path);
     return folder ? spill_fail(error, SPILL_IO, "%s is a folder; import takes a file", path)
                   : SPILL_OK;
 }
@@ -366,11 +364,12 @@ static spill_code_t report_large(import_t *import, const spill_chunk_t *chunk, s
     return SPILL_OK;
 }
 
-static spill_code_t apply_chunk(import_t *import, const spill_chunk_t *chunk, bool marked,
+/* `resumed`: the checkpoint has the chunk already, with its bases. */
+static spill_code_t apply_chunk(import_t *import, const spill_chunk_t *chunk, bool resumed,
                                 spill_error_t *error)
 {
     bool numbered = spill_chunk_is_numbered(chunk, &import->parsing);
-    if (!marked && (import->source || import->options->id || numbered)) {
+    if (!resumed && (import->source || import->options->id || numbered)) {
         int64_t *bases =
             bson_realloc(import->checkpoint.bases, (chunk->owner_count + 1) * sizeof(int64_t));
         import->checkpoint.bases = bases;
@@ -378,7 +377,7 @@ static spill_code_t apply_chunk(import_t *import, const spill_chunk_t *chunk, bo
         SPILL_TRY(numbered ? spill_import_read_numbers(&import->writer, chunk, bases, error)
                            : spill_import_read_bases(import->array, chunk, bases, error));
     }
-    if (!marked)
+    if (!resumed)
         SPILL_TRY(checkpoint_chunk(import, chunk, error));
     spill_code_t code = (numbered ? spill_import_apply_numbered : spill_import_apply)(
         &import->writer, chunk, import->checkpoint.bases, error);

@@ -4,11 +4,11 @@
 #include "store/raw_reader.h"
 #include "tools/scan/document_source.h"
 #include "util/error.h"
+#include "util/file.h"
 
 #include <bson/bson.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* ---- find an input --------------------------------------------------------------------------- */
 
@@ -70,17 +70,11 @@ static void ignore_missing(void *context, const char *path, const char *text)
     (void)text;
 }
 
-static bool is_folder(const char *path)
-{
-    struct stat status;
-    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-}
-
 static spill_code_t find_on_disk(const char *path, const char *format, const char *collection,
                                  spill_documents_input_t *input, spill_error_t *error)
 {
     size_t index = 0;
-    bool folder = strcmp(path, "-") != 0 && is_folder(path);
+    bool folder = strcmp(path, "-") != 0 && spill_file_is_folder(path);
     SPILL_SCOPED(spill_scan_inputs_release) spill_scan_inputs_t inputs = {0};
     if (strcmp(path, "-") == 0 && !format)
         format = "ndjson";

@@ -345,19 +345,11 @@ static spill_code_t finish_undo(spill_migrate_pass_t *pass, spill_error_t *error
                : spill_migrate_each(pass, finish_unmanaged, SPILL_OWNERS_AT_A_TIME, error);
 }
 
-static spill_code_t count_managed(void *context, const spill_value_t *owner, spill_error_t *error)
-{
-    (void)owner;
-    (void)error;
-    ++*(int64_t *)context;
-    return SPILL_OK;
-}
-
 /* `failed` owners are still managed, because their arrays do not fit. */
 static spill_code_t check_none_adopted(spill_array_t *array, int64_t failed, spill_error_t *error)
 {
     int64_t managed = -failed;
-    SPILL_TRY(spill_each_owner(array, count_managed, &managed, true, error));
+    SPILL_TRY(spill_each_owner(array, spill_count_call, &managed, true, error));
     if (managed <= 0)
         return SPILL_OK;
     return spill_fail(error, SPILL_REFUSED,

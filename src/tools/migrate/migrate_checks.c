@@ -89,9 +89,12 @@ spill_code_t spill_migrate_has_undefined(spill_store_t *store, const spill_defin
     return store->ops->others_write ? spill_array_has_owner(&array, any, error) : SPILL_OK;
 }
 
-/* Their pages are no reason to choose another collection. */
-static spill_code_t check_none_managed(spill_store_t *store, const spill_definition_t *definition,
-                                       char **remark, spill_error_t *error)
+/*
+ * If arrays are managed without a definition, say so. Their pages are no reason to choose another
+ * collection.
+ */
+static spill_code_t remark_undefined(spill_store_t *store, const spill_definition_t *definition,
+                                     char **remark, spill_error_t *error)
 {
     bool any;
     SPILL_TRY(spill_migrate_has_undefined(store, definition, &any, error));
@@ -115,7 +118,7 @@ spill_code_t spill_migrate_check_names(spill_store_t *store, const char *uri,
     if (code != SPILL_NOT_FOUND)
         return code;
     SPILL_TRY(spill_store_check_others(store, definition, error));
-    SPILL_TRY(check_none_managed(store, definition, remark, error));
+    SPILL_TRY(remark_undefined(store, definition, remark, error));
     return uri && !*remark ? check_documents(uri, definition, remark, error) : SPILL_OK;
 }
 
@@ -209,28 +212,24 @@ static void close_reader(spill_raw_reader_t **reader)
     spill_raw_reader_close(*reader);
 }
 
+static void free_names(char ***names)
+{
+    bson_strfreev(*names);
+}
+
 spill_code_t spill_migrate_check_collection(const char *uri, const char *collection,
                                             spill_error_t *error)
 {
     SPILL_SCOPED(close_reader) spill_raw_reader_t *reader = NULL;
-    char **names = NULL;
+    SPILL_SCOPED(free_names) char **names = NULL;
     bool there = false;
     SPILL_TRY(spill_raw_reader_open(uri, NULL, &reader, error));
     SPILL_TRY(spill_raw_reader_collections(reader, &names, error));
     for (size_t i = 0; names[i] && !there; i++)
         there = strcmp(names[i], collection) == 0;
-    bson_strfreev(names);
     return there ? SPILL_OK
                  : spill_fail(error, SPILL_NOT_FOUND, "the database '%s' has no collection '%s'",
                               spill_raw_reader_database(reader), collection);
-}
-
-static spill_code_t count_owner(void *context, const spill_value_t *owner, spill_error_t *error)
-{
-    (void)owner;
-    (void)error;
-    ++*(int64_t *)context;
-    return SPILL_OK;
 }
 
 spill_code_t spill_migrate_count_managed(spill_store_t *store, const char *name, int64_t *count,
@@ -240,7 +239,7 @@ spill_code_t spill_migrate_count_managed(spill_store_t *store, const char *name,
     *count = 0;
     spill_code_t code = spill_array_open(store, name, &array, error);
     if (code == SPILL_OK)
-        code = spill_each_owner(array, count_owner, count, true, error);
+        code = spill_each_owner(array, spill_count_call, count, true, error);
     spill_array_close(array);
     return code;
 }

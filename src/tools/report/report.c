@@ -2,6 +2,7 @@
 #include "tools/report/report.h"
 
 #include "tools/report/axis.h"
+#include "util/redact.h"
 #include "util/text.h"
 
 #include <spillway/version.h>

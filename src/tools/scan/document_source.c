@@ -211,8 +211,8 @@ static void wait_for_rate(const server_source_t *document_source)
     if (document_source->rate == 0)
         return;
     double due_us = (double)document_source->base.done * 1e6 / (double)document_source->rate;
-    spill_clock_sleep_us(NULL,
-                         document_source->began_us + (int64_t)due_us - spill_clock_now_us(NULL));
+    spill_clock_sleep_us(NULL, document_source->began_us + (int64_t)due_us -
+                                   spill_clock_monotonic_us(NULL));
 }
 
 static spill_code_t next_from_server(spill_document_source_t *base, spill_block_t *block,
@@ -256,7 +256,7 @@ spill_document_source_t *spill_document_source_server(spill_raw_reader_t *reader
         (spill_document_source_t){.ops = &SERVER_OPS, .name = spill_raw_reader_place(reader)};
     made->reader = reader;
     made->rate = rate;
-    made->began_us = spill_clock_now_us(NULL);
+    made->began_us = spill_clock_monotonic_us(NULL);
     spill_raw_reader_begin(reader, collection, sample);
     return &made->base;
 }

@@ -11,6 +11,7 @@
  */
 #include "tools/scan/document_source.h"
 
+#include "bson/value.h"
 #include "tools/scan/paths.h"
 #include "util/buffer.h"
 #include "util/error.h"
@@ -127,14 +128,6 @@ static member_t *member_of(archive_source_t *document_source, const char *databa
     return made;
 }
 
-static const char *text_in(const bson_t *document, const char *name)
-{
-    bson_iter_t iter;
-    return bson_iter_init_find(&iter, document, name) && BSON_ITER_HOLDS_UTF8(&iter)
-               ? bson_iter_utf8(&iter, NULL)
-               : NULL;
-}
-
 /* Compare the CRC of the collection's documents. Earlier versions of mongodump write none. */
 static void check_crc(archive_source_t *document_source, const member_t *member, const bson_t *head)
 {
@@ -158,8 +151,8 @@ static bool read_head(archive_source_t *document_source, const uint8_t *data, ui
     bson_iter_t iter;
     if (!spill_walk_check(data, size) || !bson_init_static(&head, data, size))
         return false;
-    const char *database = text_in(&head, "db");
-    const char *collection = text_in(&head, "collection");
+    const char *database = spill_document_text(&head, "db", NULL);
+    const char *collection = spill_document_text(&head, "collection", NULL);
     if (!database || !collection || !bson_iter_init_find(&iter, &head, "EOF"))
         return false;
     member_t *member = member_of(document_source, database, collection);
@@ -278,10 +271,10 @@ static void expect_member(archive_source_t *document_source, const uint8_t *data
     bson_t document;
     if (!spill_walk_check(data, size) || !bson_init_static(&document, data, size))
         return;
-    const char *database = text_in(&document, "db");
-    const char *name = text_in(&document, "collection");
-    const char *type = text_in(&document, "type");
-    const char *metadata = text_in(&document, "metadata");
+    const char *database = spill_document_text(&document, "db", NULL);
+    const char *name = spill_document_text(&document, "collection", NULL);
+    const char *type = spill_document_text(&document, "type", NULL);
+    const char *metadata = spill_document_text(&document, "metadata", NULL);
     bool other = (type && *type && strcmp(type, "collection") != 0) ||
                  (metadata && strstr(metadata, "\"viewOn\""));
     if (!database || !name || other)

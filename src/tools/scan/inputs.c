@@ -3,6 +3,8 @@
 
 #include "tools/import/import_records.h"
 #include "util/error.h"
+#include "util/file.h"
+#include "util/text.h"
 
 #include <bson/bson.h>
 #include <ctype.h>
@@ -17,12 +19,6 @@ typedef struct listing {
     spill_scan_missing_fn missing;
     void *context;
 } listing_t;
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), size = strlen(end);
-    return length > size && strcmp(text + length - size, end) == 0;
-}
 
 static const char *base_name(const char *path)
 {
@@ -53,9 +49,9 @@ static char *beside(const char *path, const char *ending, const char *other)
 /* The description of a .bson file's collection. */
 static char *metadata_of(const char *path)
 {
-    if (!ends_with(path, ".bson") && !ends_with(path, ".bson.gz"))
+    if (!spill_text_ends_with(path, ".bson") && !spill_text_ends_with(path, ".bson.gz"))
         return NULL;
-    return beside(path, ends_with(path, ".gz") ? ".bson.gz" : ".bson", ".metadata.json");
+    return beside(path, spill_text_ends_with(path, ".gz") ? ".bson.gz" : ".bson", ".metadata.json");
 }
 
 static spill_scan_input_t *add_input(spill_scan_inputs_t *inputs, const char *path,
@@ -111,7 +107,7 @@ static char *stem_of(const char *path)
                                           ".jsonl", ".json", ".archive"};
     char *name = bson_strdup(base_name(path));
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
-        if (ends_with(name, endings[i]))
+        if (spill_text_ends_with(name, endings[i]))
             name[strlen(name) - strlen(endings[i])] = '\0';
     return name;
 }
@@ -147,7 +143,8 @@ char *spill_scan_metadata(const spill_scan_input_t *input, size_t *size_bytes)
 {
     enum { MOST = 16 * 1024 * 1024 };
     char *text = bson_malloc(MOST);
-    spill_codec_t codec = ends_with(input->metadata, ".gz") ? SPILL_CODEC_GZIP : SPILL_CODEC_PLAIN;
+    spill_codec_t codec =
+        spill_text_ends_with(input->metadata, ".gz") ? SPILL_CODEC_GZIP : SPILL_CODEC_PLAIN;
     if (peek(input->metadata, codec, text, MOST, size_bytes) && *size_bytes < MOST)
         return bson_realloc(text, *size_bytes + 1);
     bson_free(text);
@@ -170,15 +167,15 @@ static bool has_documents(const char *metadata)
 {
     char text[4096];
     size_t size;
-    peek(metadata, ends_with(metadata, ".gz") ? SPILL_CODEC_GZIP : SPILL_CODEC_PLAIN, text,
-         sizeof text - 1, &size);
+    peek(metadata, spill_text_ends_with(metadata, ".gz") ? SPILL_CODEC_GZIP : SPILL_CODEC_PLAIN,
+         text, sizeof text - 1, &size);
     text[size] = '\0';
     return !strstr(text, "\"viewOn\"") && !strstr(text, "\"timeseries\"");
 }
 
 static void check_metadata(const listing_t *listing, const char *path)
 {
-    const char *ending = ends_with(path, ".gz") ? ".metadata.json.gz" : ".metadata.json";
+    const char *ending = spill_text_ends_with(path, ".gz") ? ".metadata.json.gz" : ".metadata.json";
     char *documents = beside(path, ending, ".bson");
     if (!documents && has_documents(path))
         listing->missing(listing->context, path, "the collection's documents are not in the dump");
@@ -199,12 +196,6 @@ static void add_dumped(const listing_t *listing, const char *database, const cha
         listing->missing(listing->context, path, "the file is empty");
 }
 
-static bool is_folder(const char *path)
-{
-    struct stat status;
-    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-}
-
 static int compare_texts(const void *left, const void *right)
 {
     return strcmp(*(char *const *)left, *(char *const *)right);
@@ -218,7 +209,8 @@ static spill_code_t names_in(const char *path, char ***names, size_t *count, spi
     DIR *folder = opendir(path);
     if (!folder)
         return spill_fail_errno(error, errno, "cannot open %s", path);
-    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+    int problem;
+    for (const struct dirent *entry; (entry = spill_file_next_entry(folder, &problem)) != NULL;) {
         if (entry->d_name[0] == '.')
             continue;
         *names = bson_realloc(*names, (*count + 1) * sizeof **names);
@@ -227,7 +219,7 @@ static spill_code_t names_in(const char *path, char ***names, size_t *count, spi
     closedir(folder);
     if (*count > 0)
         qsort(*names, *count, sizeof **names, compare_texts);
-    return SPILL_OK;
+    return problem == 0 ? SPILL_OK : spill_fail_errno(error, problem, "cannot list %s", path);
 }
 
 static spill_code_t list_folder(const listing_t *listing, const char *path, const char *database,
@@ -238,9 +230,10 @@ static spill_code_t list_folder(const listing_t *listing, const char *path, cons
     spill_code_t code = names_in(path, &names, &count, error);
     for (size_t i = 0; i < count; i++) {
         const char *name = names[i];
-        if (code == SPILL_OK && is_folder(name) && !inner)
+        if (code == SPILL_OK && spill_file_is_folder(name) && !inner)
             code = list_folder(listing, name, base_name(name), true, error);
-        else if (ends_with(name, ".metadata.json") || ends_with(name, ".metadata.json.gz"))
+        else if (spill_text_ends_with(name, ".metadata.json") ||
+                 spill_text_ends_with(name, ".metadata.json.gz"))
             check_metadata(listing, name);
         else
             add_dumped(listing, database, name);
@@ -299,9 +292,9 @@ static bool begins_with(const char *path, spill_codec_t codec, const char *bytes
 static bool is_archive(const char *path, const char *given, spill_codec_t *codec)
 {
     const char *name = given ? given : path;
-    *codec = ends_with(name, ".gz")    ? SPILL_CODEC_GZIP
-             : ends_with(name, ".zst") ? SPILL_CODEC_ZSTD
-                                       : SPILL_CODEC_PLAIN;
+    *codec = spill_text_ends_with(name, ".gz")    ? SPILL_CODEC_GZIP
+             : spill_text_ends_with(name, ".zst") ? SPILL_CODEC_ZSTD
+                                                  : SPILL_CODEC_PLAIN;
     if (given)
         return strncmp(given, "archive", 7) == 0 && (given[7] == '\0' || given[7] == '.');
     if (*codec == SPILL_CODEC_PLAIN && begins_with(path, *codec, "\x1F\x8B\x08", 3))

@@ -15,25 +15,17 @@
 
 /* ---- the entry ------------------------------------------------------------------------------- */
 
-/* A string field of the document; "" if it has none. */
-static const char *text_of(const bson_t *document, const char *field)
-{
-    bson_iter_t iter;
-    return bson_iter_init_find(&iter, document, field) && BSON_ITER_HOLDS_UTF8(&iter)
-               ? bson_iter_utf8(&iter, NULL)
-               : "";
-}
-
 /* The name without the database's name and a dot in front, if the entry says its database. */
 static const char *bare_name(const bson_t *entry)
 {
-    return spill_planned_without_database(text_of(entry, "collection"), text_of(entry, "database"));
+    return spill_planned_without_database(spill_document_text(entry, "collection", ""),
+                                          spill_document_text(entry, "database", ""));
 }
 
 static bool is_named(const bson_t *entry, const char *name)
 {
-    const char *path = text_of(entry, "path");
-    char *full = bson_strdup_printf("%s.%s", text_of(entry, "collection"), path);
+    const char *path = spill_document_text(entry, "path", "");
+    char *full = bson_strdup_printf("%s.%s", spill_document_text(entry, "collection", ""), path);
     char *bare = bson_strdup_printf("%s.%s", bare_name(entry), path);
     bool named = strcmp(full, name) == 0 || strcmp(bare, name) == 0;
     bson_free(full);
@@ -57,7 +49,8 @@ static spill_code_t list_entries(const spill_plan_edit_t *edit, const char *name
     while (bson_iter_next(entries))
         if (document_at(entries, &entry))
             bson_string_append_printf(names, "%s%s.%s", names->len > 0 ? ", " : "",
-                                      text_of(&entry, "collection"), text_of(&entry, "path"));
+                                      spill_document_text(&entry, "collection", ""),
+                                      spill_document_text(&entry, "path", ""));
     spill_fail(error, SPILL_NOT_FOUND, "%s: it has no entry '%s'; it has %s", edit->file, name,
                names->len > 0 ? names->str : "none");
     bson_string_free(names, true);
@@ -106,7 +99,8 @@ spill_code_t spill_plan_edit_open(spill_plan_edit_t *edit, const char *file, con
     edit->plan = bson_malloc(sizeof *edit->plan);
     SPILL_TRY(spill_plan_file_read(file, edit->plan, error));
     SPILL_TRY(find_entry(edit, name, error));
-    const char *collection = bare_name(edit->entry), *path = text_of(edit->entry, "path");
+    const char *collection = bare_name(edit->entry);
+    const char *path = spill_document_text(edit->entry, "path", "");
     if (strlen(collection) >= sizeof edit->collection || strlen(path) >= sizeof edit->path)
         return spill_fail(error, SPILL_INVALID, "%s: the name '%.60s...' is longer than %d bytes",
                           file, name, SPILL_NAME_SIZE - 1);

@@ -6,13 +6,13 @@
 #include "tools/scan/paths.h"
 #include "util/clock.h"
 #include "util/error.h"
+#include "util/file.h"
 
 #include <spillway/array.h>
 
 #include <pthread.h>
 #include <stdarg.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { THREADS_MAX = 2 };
 
@@ -32,7 +32,7 @@ typedef struct scanner {
     spill_document_source_t *document_source;
     const spill_scan_input_t *input;
     spill_raw_reader_t *reader; /* of a server, else NULL */
-    const char *browsed;        /* the collection that it reads */
+    const char *collection;     /* of that server, which is being read */
     collection_t **collections; /* by the source's index; NULL: not begun, or in the result */
     size_t *begun;              /* the indexes of those that are not NULL, ascending */
     size_t begun_count;
@@ -214,7 +214,7 @@ static void read_indexes(scanner_t *scanner, size_t index, spill_scan_indexes_t 
     const spill_document_source_ops_t *ops = scanner->document_source->ops;
     const char *inner = ops->metadata ? ops->metadata(scanner->document_source, index) : NULL;
     if (scanner->reader) {
-        spill_raw_reader_indexes(scanner->reader, scanner->browsed, add_index, indexes);
+        spill_raw_reader_indexes(scanner->reader, scanner->collection, add_index, indexes);
     } else if (inner) {
         spill_scan_indexes_parse(indexes, inner, strlen(inner));
     } else if (scanner->input->metadata) {
@@ -296,7 +296,7 @@ static bool is_stopped(const scanner_t *scanner)
     return stop && atomic_load_explicit(stop, memory_order_relaxed);
 }
 
-static void feed_block(worker_t *worker)
+static void take_block(worker_t *worker)
 {
     scanner_t *scanner = worker->scanner;
     spill_error_t error;
@@ -326,7 +326,7 @@ static bool next_block(worker_t *worker)
         worker->collection = NULL;
         finish_ended(scanner, false);
     }
-    feed_block(worker);
+    take_block(worker);
     spill_scan_progress_t progress = {.documents = scanner->documents,
                                       .documents_total = scanner->documents_total,
                                       .bytes_total = scanner->bytes_total};
@@ -420,12 +420,6 @@ static void scan_input(scanner_t *scanner, const spill_scan_input_t *input)
         scanner->bytes_before += input->size_bytes;
 }
 
-static bool is_folder(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
 static spill_code_t scan_files(scanner_t *scanner, spill_error_t *error)
 {
     const spill_scan_options_t *options = scanner->options;
@@ -434,7 +428,7 @@ static spill_code_t scan_files(scanner_t *scanner, spill_error_t *error)
         spill_scan_inputs(options->source, options->format, &inputs, note_missing, scanner, error);
     scanner->bytes_total = inputs.size_bytes;
     scanner->documents_total = -1;
-    scanner->result->qualified = is_folder(options->source);
+    scanner->result->qualified = spill_file_is_folder(options->source);
     for (size_t i = 0; i < inputs.count; i++)
         scanner->result->qualified |= inputs.items[i].archive;
     for (size_t i = 0; code == SPILL_OK && i < inputs.count && !scanner->result->interrupted; i++)
@@ -466,7 +460,7 @@ static void scan_collection(scanner_t *scanner, spill_raw_reader_t *reader, cons
         .collection = bson_strdup_printf("%s.%s", spill_raw_reader_database(reader), name)};
     scanner->input = &input;
     scanner->reader = reader;
-    scanner->browsed = name;
+    scanner->collection = name;
     scanner->document_source =
         spill_document_source_server(reader, name, options->sample, options->rate);
     scanner->document_source->problem = note_cut;
