@@ -341,9 +341,25 @@ static void arrays_stay_unmanaged_without_a_definition(void **state)
     close_fixture(fixture);
 }
 
+/* The DocumentDB engine looks for an index when it reads the guard of an adoption. */
+static void arrays_are_adopted_beside_other_indexes(void **state)
+{
+    (void)state;
+    fixture_t *fixture = open_fixture();
+    bson_t *reply = gateway_run_json(
+        fixture->client, "{\"createIndexes\": \"c\", \"indexes\": [{\"key\": {\"a\": 1},"
+                         " \"name\": \"a\"}]}");
+    gateway_expect(reply, "ok", "1.0");
+    bson_destroy(reply);
+    push_to_second(fixture, ADOPTED);
+    expect_count(fixture, "{\"spill.f.epoch\": {\"$gt\": 0}}", "2");
+    close_fixture(fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(arrays_are_adopted_beside_other_indexes),
         cmocka_unit_test(a_push_is_one_update_on_the_clients_connection),
         cmocka_unit_test(pushes_at_the_same_time_go_to_the_library),
         cmocka_unit_test(a_push_with_a_wrong_length_is_made_once),

@@ -113,7 +113,10 @@ static void append_adopt_guard(const spill_mongo_document_t *document, int64_t l
     }
 }
 
-/* The filter, with the guard of time, by the server's clock at its start. `cuts`: also the run's.
+/*
+ * The filter, with the guard of time, by the server's clock at its start. `cuts`: also the run's.
+ * The comparison with $$NOW is alone in an $or: if the collection has another index, the DocumentDB
+ * engine tries to use an index for comparisons below $and, and then has no $$NOW.
  */
 static void make_filter(const spill_mongo_document_t *document, bool cuts, bson_t *filter)
 {
@@ -125,8 +128,8 @@ static void make_filter(const spill_mongo_document_t *document, bool cuts, bson_
     BSON_APPEND_ARRAY_BEGIN(&expression, "$and", &all);
     append_adopt_guard(document, cuts ? (int64_t)request->adopt.run->count : 0, &all);
     if (request->adopt.until > 0)
-        BCON_APPEND(&all, "5", "{", "$lt", "[", "$$NOW",
-                    BCON_DATE_TIME(request->adopt.until / 1000), "]", "}");
+        BCON_APPEND(&all, "5", "{", "$or", "[", "{", "$lt", "[", "$$NOW",
+                    BCON_DATE_TIME(request->adopt.until / 1000), "]", "}", "]", "}");
     if (cuts)
         spill_mongo_append_same_run(document, 6, &all);
     bson_append_array_end(&expression, &all);
