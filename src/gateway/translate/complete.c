@@ -374,8 +374,10 @@ static outcome_t complete(completion_t *completion)
     spill_translation_t *translation = completion->translation;
     bson_init(completion->out);
     completion->length = 0;
-    if (!spill_book_read(completion->document, translation->array, &completion->book) ||
-        (completion->book.pages == 0 && completion->end == INT64_MAX))
+    bool managed = spill_book_read(completion->document, translation->array, &completion->book);
+    if (managed && completion->asked->whole && !check_read(translation, completion->asked))
+        return OUTCOME_FAILED; /* the expression has `spill`, too */
+    if (!managed || (completion->book.pages == 0 && completion->end == INT64_MAX))
         return copy_fields(translation, completion->asked, completion->document, NULL,
                            completion->out);
     if (completion->book.pages > 0 && !check_read(translation, completion->asked))
