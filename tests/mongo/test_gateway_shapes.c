@@ -401,6 +401,40 @@ static void a_long_id_stays_unmanaged(void **state)
     bson_free(command);
 }
 
+/* Another client replaces the document between the push and the read of the new document. */
+static bool replace_before_third_find(gateway_client_t *client, const bson_t *body)
+{
+    int *finds = client->context;
+    if (!bson_has_field(body, "find") || ++*finds < 3)
+        return true;
+    client->before_call = NULL;
+    bson_destroy(gateway_direct_json(
+        client, "{\"delete\": \"c\", \"deletes\": [{\"q\": {\"_id\": 1}, \"limit\": 1}]}"));
+    bson_destroy(gateway_direct_json(
+        client, "{\"insert\": \"c\", \"documents\": [{\"_id\": 1, \"f\": [7]}]}"));
+    return true;
+}
+
+static void a_replaced_document_is_not_returned(void **state)
+{
+    static const char *const fields[] = {"", ", \"fields\": {\"a\": 1}",
+                                         ", \"fields\": {\"f\": 0}"};
+    gateway_fixture_t *fixture = *state;
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        int finds = 0;
+        bson_destroy(gateway_direct_json(
+            fixture->client, "{\"delete\": \"c\", \"deletes\": [{\"q\": {}, \"limit\": 0}]}"));
+        gateway_push(fixture, 1, 0, 5);
+        fixture->client->context = &finds;
+        fixture->client->before_call = replace_before_third_find;
+        char *command = bson_strdup_printf("{\"findAndModify\": \"c\", \"query\": {\"_id\": 1}, "
+                                           "\"update\": {\"$push\": {\"f\": 5}}, \"new\": true%s}",
+                                           fields[i]);
+        gateway_try(fixture, command, "code", "217");
+        bson_free(command);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, gateway_setup, gateway_teardown)
 
 int main(void)
@@ -415,6 +449,7 @@ int main(void)
                                        TEST(a_push_of_nothing_looks_at_the_document),
                                        TEST(flags_have_their_types),
                                        TEST(a_set_of_the_same_id_changes_nothing),
-                                       TEST(a_long_id_stays_unmanaged)};
+                                       TEST(a_long_id_stays_unmanaged),
+                                       TEST(a_replaced_document_is_not_returned)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -238,6 +238,17 @@ static bool can_have_pages(const spill_value_t *owner)
     return spill_owner_key(owner, &key, NULL) == SPILL_OK;
 }
 
+/* An adoption was refused. *changed: perhaps because another client has changed the document. */
+static bool find_change(spill_change_t *change, const spill_look_t *before, bool *changed)
+{
+    spill_look_t look;
+    if (!spill_look(change->translation, NULL, &before->id, NULL, &look))
+        return false;
+    *changed = !look.found || look.managed || look.length < before->length;
+    spill_look_release(&look);
+    return true;
+}
+
 /*
  * Adopt a long unmanaged array, and append to it. A change by another client is no error: the
  * caller looks again. *stays: the migration is being undone, or the _id is too long, so the array
@@ -263,7 +274,11 @@ static bool adopt_and_append(spill_change_t *change, const spill_look_t *look, b
     if (adopted)
         spill_activity_adopted(change->translation->connection->activity);
     *stays = code == SPILL_REFUSED && error.reason == SPILL_REASON_NOT_ADOPTED;
-    if (code == SPILL_NOT_FOUND)
+    bool changed = code == SPILL_NOT_FOUND ||
+                   (code == SPILL_REFUSED && error.reason == SPILL_REASON_UNMANAGED);
+    if (code == SPILL_REFUSED && !changed && !*stays && !find_change(change, look, &changed))
+        return false;
+    if (changed)
         return true;
     if (code != SPILL_OK)
         return spill_translation_fail_library(change->translation, code, &error);
