@@ -435,6 +435,36 @@ static void a_replaced_document_is_not_returned(void **state)
     }
 }
 
+/* ... or between the reads of its head and of its pages. */
+static bool replace_before_pages(gateway_client_t *client, const bson_t *body)
+{
+    bson_iter_t iter;
+    if (!bson_iter_init_find(&iter, body, "find") ||
+        strcmp(bson_iter_utf8(&iter, NULL), "c.pages") != 0)
+        return true;
+    client->before_call = NULL;
+    *(bool *)client->context = true;
+    bson_destroy(gateway_direct_json(
+        client, "{\"delete\": \"c\", \"deletes\": [{\"q\": {\"_id\": 1}, \"limit\": 1}]}"));
+    bson_destroy(gateway_direct_json(
+        client, "{\"insert\": \"c\", \"documents\": [{\"_id\": 1, \"f\": [7]}]}"));
+    return true;
+}
+
+static void a_replaced_document_is_read_again(void **state)
+{
+    gateway_fixture_t *fixture = *state;
+    bool replaced = false;
+    gateway_push(fixture, 1, 0, LONG_LENGTH);
+    fixture->client->context = &replaced;
+    fixture->client->before_call = replace_before_pages;
+    gateway_try(fixture,
+                "{\"find\": \"c\", \"filter\": {\"_id\": 1}, \"projection\": {\"f\": "
+                "{\"$slice\": -10}}}",
+                "cursor.firstBatch.0.f", "[ 7 ]");
+    assert_true(replaced);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, gateway_setup, gateway_teardown)
 
 int main(void)
@@ -450,6 +480,7 @@ int main(void)
                                        TEST(flags_have_their_types),
                                        TEST(a_set_of_the_same_id_changes_nothing),
                                        TEST(a_long_id_stays_unmanaged),
-                                       TEST(a_replaced_document_is_not_returned)};
+                                       TEST(a_replaced_document_is_not_returned),
+                                       TEST(a_replaced_document_is_read_again)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
