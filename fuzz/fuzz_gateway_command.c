@@ -9,6 +9,8 @@
 #include "gateway/translate/mention.h"
 #include "gateway/translate/pipeline.h"
 #include "gateway/translate/statement.h"
+#include "gateway/translate/translations.h"
+#include "util/error.h"
 
 #include <spillway/definition.h>
 
@@ -49,7 +51,7 @@ static void check_statement(const spill_served_collection_t *at, const bson_t *d
             spill_statement_read(at, &filter, &update, BSON_ITER_HOLDS_ARRAY(&u), &statement)) {
             REQUIRE(statement.count >= 0);
             if (statement.kind == SPILL_STATEMENT_PUSH) {
-                spill_statement_others(&statement, "f", &others);
+                spill_statement_others(&statement, "f", NULL, &others);
                 bson_free(spill_statement_elements(&statement, false));
             }
         }
@@ -74,16 +76,18 @@ static void check_statements(const spill_served_collection_t *at,
             check_statement(at, &document);
 }
 
-static void check_pipeline(const spill_served_t *served, const bson_t *body)
+static void check_pipeline(const spill_served_t *served, const spill_client_command_t *command)
 {
     spill_pipeline_t own, other;
-    spill_pipeline_read(served, body, "f", &own);
-    spill_pipeline_read(served, body, NULL, &other);
+    SPILL_SCOPED(bson_destroy) bson_t hidden = BSON_INITIALIZER;
+    spill_pipeline_read(served, command, "f", &own);
+    spill_pipeline_read(served, command, NULL, &other);
     REQUIRE(!other.has_array && (!other.uses_array || own.uses_array));
     REQUIRE(own.writes == other.writes && own.target == other.target);
     if (own.target != NULL)
-        REQUIRE(spill_pipeline_concerns(served, body));
-    spill_pipeline_reads(body, "c");
+        REQUIRE(spill_pipeline_concerns(served, command));
+    spill_pipeline_reads(&command->message->body, "c");
+    spill_pipeline_hide(served, &command->message->body, own.hide_at, &hidden);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -99,6 +103,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     spill_translate_classify(served, &command);
     spill_insert_reserved(at, &message);
     check_statements(at, &message);
-    check_pipeline(served, &message.body);
+    check_pipeline(served, &command);
     return 0;
 }

@@ -22,7 +22,7 @@ static void read_statement(const spill_served_collection_t *at, const bson_t *q,
     }
     REQUIRE(statement.count >= 0);
     if (statement.kind == SPILL_STATEMENT_PUSH) {
-        spill_statement_others(&statement, at->definition->array, &others);
+        spill_statement_others(&statement, at->definition->array, NULL, &others);
         bson_free(spill_statement_elements(&statement, true));
     }
     bson_destroy(&others);

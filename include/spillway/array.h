@@ -114,9 +114,9 @@ typedef struct spill_append_options {
     /**
      * Layout outlier with keep newest: a filter on the head's other fields. NULL (default): none.
      * The head is not created, and must match at the moment of the append; otherwise the result is
-     * SPILL_NOT_FOUND with SPILL_REASON_NO_MATCH. {}: the head must exist. A batch that is split
-     * matches for its first part. An embedded store has the operators of spill_array_remove_where;
-     * a server has its own. `match` cannot name the array.
+     * SPILL_NOT_FOUND with SPILL_REASON_NO_MATCH. {}: the head must exist. Of a batch that is
+     * split, the first part matches; for the others the head must exist. An embedded store has the
+     * operators of spill_array_remove_where; a server has its own. `match` cannot name the array.
      */
     const bson_t *match;
 } spill_append_options_t;

@@ -253,6 +253,7 @@ static spill_code_t append_parts(spill_owner_t *owner, const spill_value_t *elem
                                  spill_append_result_t *result, spill_error_t *error)
 {
     bool fill = options->fill && !spill_schema_of(&owner->array->definition)->appends_to_head;
+    const bson_t exists = BSON_INITIALIZER; /* no later part creates the head again */
     size_t at = 0;
     spill_code_t code = SPILL_OK;
     result->repeated = true;
@@ -264,7 +265,7 @@ static spill_code_t append_parts(spill_owner_t *owner, const spill_value_t *elem
         spill_timed_forget_changes();
         part.update = result->count == result->duplicates ? options->update : NULL;
         part.fill = fill;
-        part.match = index == 0 ? options->match : NULL;
+        part.match = index == 0 || options->match == NULL ? options->match : &exists;
         if (options->session != NULL) {
             session = *options->session;
             session.number += (int32_t)at;

@@ -3,6 +3,7 @@
  * store. tests/simulation has their schedules, tests/contract their requests.
  */
 #include "support/embedded.h"
+#include "support/fault_store.h"
 #include "support/model_store.h"
 
 #include "core/array.h"
@@ -260,11 +261,46 @@ static void misuse_is_refused(void **state)
     close_world(&world);
 }
 
+/* Drops the owner after the first append, as another client. */
+static void drop_after_append(void *context, int64_t index, const spill_request_t *request)
+{
+    world_t *other = context;
+    (void)index;
+    if (request == NULL || request->kind != SPILL_REQUEST_APPEND || other->result.count > 0)
+        return;
+    other->result.count = 1;
+    assert_int_equal(spill_array_drop_owner(other->array, &other->owner, NULL), SPILL_OK);
+}
+
+/* With a match, no part of a batch creates the head, not even if it was there before. */
+static void a_later_part_creates_no_head(void **state)
+{
+    (void)state;
+    world_t other, world = {0};
+    bson_t exists = BSON_INITIALIZER;
+    open_world(&other, true, "feed-recent");
+    assert_int_equal(append(&other, 1, NULL, NULL), SPILL_OK);
+    other.result.count = 0;
+    const fault_hooks_t hooks = {.context = &other, .after = drop_after_append};
+    fault_wrap(other.store, &hooks, &world.store);
+    assert_int_equal(spill_array_open(world.store, "feed", &world.array, NULL), SPILL_OK);
+    bson_init(&world.storage);
+    world.owner = spill_value_from_utf8(&world.storage, "ada");
+    assert_int_equal(append(&world, 8, NULL, &exists), SPILL_NOT_FOUND);
+    assert_int_equal(world.error.reason, SPILL_REASON_NO_MATCH);
+    assert_int_equal(count(&other), 0);
+    close_world(&world);
+    close_world(&other);
+    bson_destroy(&exists);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(operation_is_repeated), cmocka_unit_test(later_part_alone_is_a_conflict),
-        cmocka_unit_test(too_many_sessions_are_refused), cmocka_unit_test(head_must_match),
-        cmocka_unit_test(misuse_is_refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(operation_is_repeated),
+                                       cmocka_unit_test(later_part_alone_is_a_conflict),
+                                       cmocka_unit_test(too_many_sessions_are_refused),
+                                       cmocka_unit_test(head_must_match),
+                                       cmocka_unit_test(misuse_is_refused),
+                                       cmocka_unit_test(a_later_part_creates_no_head)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

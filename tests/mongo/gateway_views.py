@@ -34,6 +34,8 @@ def reads_of_views_are_refused():
             assert refused and refused["collection"] in (view, "another"), (command, refused)
             if next(iter(command)) != "create":
                 assert "read 'posts' itself" in refused["reason"], refused
+    for collection in ("posts", "newest"):
+        assert refuses(gateway, {"collMod": "free", "viewOn": collection, "pipeline": []})
     assert server.received == [], [body_of(data) for data in server.received]
     for command in ({"find": "free"}, {"drop": "newest"}, {"collMod": "newest", "viewOn": "users"}):
         assert gateway.ask(command | {"$db": "d"})["ok"] == 1, command

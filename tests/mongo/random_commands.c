@@ -220,6 +220,10 @@ static void add_projection(random_program_t *program, const char *name, char *te
                                         "{\"f\":{\"$slice\":[-3,2]},\"a\":1}",
                                         "{\"f\":{\"$elemMatch\":{\"$gt\":3}}}",
                                         "{\"f.v\":1}",
+                                        "{\"b\":{\"c\":0}}",
+                                        "{\"a\":{\"$numberDecimal\":\"0\"}}",
+                                        "{\"a\":0,\"t\":{\"$elemMatch\":{\"$gt\":1}}}",
+                                        "{\"_id\":1,\"f\":{\"$slice\":-3}}",
                                         "{\"size\":{\"$size\":{\"$ifNull\":[\"$f\",[]]}}}"};
     static const char *const around[] = {"{\"h\":1}", "{\"h\":0}", "{\"h.z\":1}", "{\"h.z\":0}"};
     const char *projection = program->nested && random_roll(program, 4) == 0 ? PICK(program, around)
@@ -348,6 +352,14 @@ static const char *const aggregations[] = {
     "{\"aggregate\":\"c\",\"pipeline\":[{\"$unwind\":\"$f\"},{\"$count\":\"n\"}],\"cursor\":{}}",
     "{\"aggregate\":\"c\",\"pipeline\":[{\"$sort\":{\"_id\":1}},{\"$group\":{\"_id\":null,\"d\":"
     "{\"$push\":\"$$ROOT\"}}}],\"cursor\":{}}",
+    "{\"aggregate\":\"c\",\"pipeline\":[{\"$sort\":{\"_id\":1}},{\"$project\":{\"b\":{\"c\":0}}}],"
+    "\"cursor\":{}}",
+    "{\"aggregate\":\"c\",\"pipeline\":[{\"$sort\":{\"_id\":1}},{\"$unset\":\"f\"},{\"$group\":{\"_"
+    "id\":"
+    "null,\"d\":{\"$push\":\"$$ROOT\"}}}],\"cursor\":{}}",
+    "{\"aggregate\":\"c\",\"pipeline\":[{\"$sort\":{\"_id\":1}},{\"$project\":{\"f\":0}},{\"$"
+    "facet\":{"
+    "\"d\":[{\"$limit\":9}]}}],\"cursor\":{}}",
     "{\"count\":\"c\",\"query\":{\"a\":1}}",
     "{\"count\":\"c\",\"query\":{\"f\":5}}",
     "{\"count\":\"c\",\"query\":{\"f\":5,\"_id\":1}}",

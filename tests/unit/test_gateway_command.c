@@ -115,6 +115,27 @@ static void write_insert(spill_buffer_t *bytes, const bson_t *body)
 }
 
 /* The look at each part agrees with the look at the whole, and needs no byte behind the body. */
+/* Servers differ in which of both they read. */
+static void a_field_is_in_the_body_or_in_a_section(void **state)
+{
+    (void)state;
+    spill_buffer_t bytes = SPILL_BUFFER_INIT;
+    spill_wire_message_t message;
+    spill_client_command_t command;
+    bson_t *body = BCON_NEW("update", BCON_UTF8("c"), "updates", "[", "]", "$db", BCON_UTF8("d"));
+    spill_wire_sequence_t section = {"updates", NULL, 0};
+    assert_true(spill_wire_write(&bytes, 1, 0, 0, body, &section, 1));
+    assert_int_equal(spill_wire_read(bytes.data, bytes.size, &message, NULL), SPILL_OK);
+    assert_int_equal(spill_client_command_read(&message, &command, NULL), SPILL_PARSE);
+    section.name = "others";
+    spill_buffer_clear(&bytes);
+    assert_true(spill_wire_write(&bytes, 1, 0, 0, body, &section, 1));
+    assert_int_equal(spill_wire_read(bytes.data, bytes.size, &message, NULL), SPILL_OK);
+    assert_int_equal(spill_client_command_read(&message, &command, NULL), SPILL_OK);
+    bson_destroy(body);
+    spill_buffer_release(&bytes);
+}
+
 static void every_part_of_an_insert(void **state)
 {
     (void)state;
@@ -182,6 +203,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_fields),
         cmocka_unit_test(refused_bodies),
+        cmocka_unit_test(a_field_is_in_the_body_or_in_a_section),
         cmocka_unit_test(every_part_of_an_insert),
         cmocka_unit_test(malformed_beginnings),
     };

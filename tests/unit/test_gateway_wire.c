@@ -133,8 +133,15 @@ static void malformed_messages_are_refused(void **state)
     put_int32(out.data, (int32_t)out.size);
     refuse(&out, "second body");
     spill_wire_sequence_t many[SPILL_WIRE_SEQUENCES_MAX + 1];
-    for (size_t i = 0; i <= SPILL_WIRE_SEQUENCES_MAX; i++)
-        many[i] = (spill_wire_sequence_t){"documents", NULL, 0};
+    char names[SPILL_WIRE_SEQUENCES_MAX + 1][2] = {{0}};
+    for (size_t i = 0; i <= SPILL_WIRE_SEQUENCES_MAX; i++) {
+        names[i][0] = (char)('a' + i);
+        many[i] = (spill_wire_sequence_t){names[i], NULL, 0};
+    }
+    many[1].name = names[0];
+    spill_wire_write(&out, 1, 0, 0, &empty, many, 2);
+    refuse(&out, "second section of a name");
+    many[1].name = names[1];
     spill_wire_write(&out, 1, 0, 0, &empty, many, SPILL_WIRE_SEQUENCES_MAX + 1);
     refuse(&out, "too many sections");
     write_example(&out, 0);

@@ -200,16 +200,15 @@ static bool reads_or_writes(const spill_served_t *served, const spill_client_com
     case SPILL_COMMAND_READ: /* the cursors of a collection that is not served are the server's */
         return own || ((in_part || view) && strcmp(command->name, "killCursors") != 0);
     case SPILL_COMMAND_AGGREGATE:
-        return own || in_part || view || spill_pipeline_concerns(served, &command->message->body);
+        return own || in_part || view || spill_pipeline_concerns(served, command) ||
+               spill_pipeline_watches(served, command);
     case SPILL_COMMAND_INSERT:
         return hidden || (at != NULL && spill_insert_reserved(at, command->message) != NULL);
     case SPILL_COMMAND_CHANGE:
-        return hidden;
     case SPILL_COMMAND_CREATE:
-        return hidden || spill_pipeline_concerns(served, &command->message->body);
+        return hidden || spill_pipeline_concerns(served, command);
     case SPILL_COMMAND_OUTPUT:
-        return at != NULL || hidden || view ||
-               spill_pipeline_concerns(served, &command->message->body);
+        return at != NULL || hidden || view || spill_pipeline_concerns(served, command);
     default:
         return at != NULL || hidden;
     }

@@ -61,6 +61,15 @@ static const char *text_of(const bson_iter_t *iter)
     return BSON_ITER_HOLDS_UTF8(iter) ? bson_iter_utf8(iter, NULL) : NULL;
 }
 
+/* Is the field in a section, too? Servers differ in which one they read. */
+static bool is_in_section(const spill_wire_message_t *message, const char *key)
+{
+    for (size_t i = 0; i < message->sequence_count; i++)
+        if (strcmp(message->sequences[i].name, key) == 0)
+            return true;
+    return false;
+}
+
 static void read_field(const bson_iter_t *iter, spill_client_command_t *command)
 {
     const char *key = bson_iter_key(iter);
@@ -101,6 +110,8 @@ spill_code_t spill_client_command_read(const spill_wire_message_t *message,
             command->name = bson_iter_key(&iter);
             command->collection = text_of(&iter);
         }
+        if (is_in_section(message, bson_iter_key(&iter)))
+            return spill_fail(error, SPILL_PARSE, "a field is in the body and in a section");
         read_field(&iter, command);
         SPILL_TRY(check_field(&iter, SPILL_COMMAND_DEPTH_MAX, error));
     }

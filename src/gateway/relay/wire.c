@@ -120,6 +120,9 @@ static spill_code_t take_sequence(parse_t *parse, spill_wire_message_t *message,
     }
     parse_t documents = {parse->start, parse->at, start + size};
     SPILL_TRY(take_text(&documents, &sequence->name, error));
+    for (const spill_wire_sequence_t *each = message->sequences; each < sequence; each++)
+        if (strcmp(each->name, sequence->name) == 0)
+            return fail_at(&documents, "a second section of a name before the position", error);
     sequence->documents = documents.at;
     sequence->bytes = left_of(&documents);
     while (documents.at < documents.end) {

@@ -53,17 +53,16 @@ static bool read_slice(const bson_iter_t *slice, spill_asked_t *asked)
 typedef struct survey {
     bool includes; /* some field other than _id is 1, or computed */
     bool excludes; /* some field other than _id is 0 */
+    bool matches;  /* some field has $elemMatch */
+    bool slices;   /* some field has $slice or $meta */
+    bool shows_id; /* _id: 1 */
     bool hides_id;
     bool array_in;  /* F: 1 */
     bool array_out; /* F: 0 */
     bool sliced;
+    bool whole;        /* an expression has the document as a whole */
     const char *other; /* another mention of F: its operator or path */
 } survey_t;
-
-static bool is_flag(const bson_iter_t *value)
-{
-    return BSON_ITER_HOLDS_BOOL(value) || BSON_ITER_HOLDS_NUMBER(value);
-}
 
 /* The operator of {$elemMatch: ...}, or the path. */
 static const char *name_of(const bson_iter_t *field)
@@ -81,7 +80,7 @@ static void survey_array(const bson_iter_t *field, const char *array, survey_t *
 {
     bson_iter_t slice;
     bool itself = strcmp(bson_iter_key(field), array) == 0;
-    if (spill_path_holds(bson_iter_key(field), array) && is_flag(field)) {
+    if (spill_path_holds(bson_iter_key(field), array) && spill_iter_is_flag(field)) {
         survey->array_in = spill_iter_is_true(field);
         survey->array_out = !survey->array_in;
     } else if (itself && find_slice(field, &slice) && read_slice(&slice, asked)) {
@@ -91,32 +90,48 @@ static void survey_array(const bson_iter_t *field, const char *array, survey_t *
     }
 }
 
+static void note_kind(const bson_iter_t *field, survey_t *survey)
+{
+    switch (spill_projection_of(field)) {
+    case SPILL_PROJECTION_INCLUDES:
+        survey->includes = true;
+        break;
+    case SPILL_PROJECTION_EXCLUDES:
+        survey->excludes = true;
+        break;
+    case SPILL_PROJECTION_MATCHES:
+        survey->matches = true;
+        break;
+    case SPILL_PROJECTION_NEUTRAL:
+        survey->slices = true;
+        break;
+    }
+}
+
 /* One field of the projection. False: it names `spill`. */
 static bool survey_field(const bson_iter_t *field, const char *array, survey_t *survey,
                          spill_asked_t *asked)
 {
     const char *path = bson_iter_key(field);
-    bson_iter_t slice;
     unsigned mentions = spill_mentions_in_path(path, array);
     if (mentions & SPILL_MENTIONS_SPILL)
         return false;
-    if (strcmp(path, "_id") == 0 && is_flag(field)) {
-        survey->hides_id = !spill_iter_is_true(field);
+    if (strcmp(path, "_id") == 0 && spill_iter_is_flag(field)) {
+        survey->shows_id = spill_iter_is_true(field);
+        survey->hides_id = !survey->shows_id;
         return true;
     }
-    if (mentions & SPILL_MENTIONS_ARRAY)
+    note_kind(field, survey);
+    if (mentions & SPILL_MENTIONS_ARRAY) {
         survey_array(field, array, survey, asked);
-    else if (!is_flag(field) && !find_slice(field, &slice)) {
+    } else if (spill_projection_of(field) == SPILL_PROJECTION_INCLUDES) {
         mentions = spill_mentions_in_value(field, array);
         if (mentions & SPILL_MENTIONS_SPILL)
             return false;
         if (mentions != 0)
             survey->other = path;
+        survey->whole |= (mentions & SPILL_MENTIONS_WHOLE) != 0;
     }
-    if (is_flag(field) && !spill_iter_is_true(field))
-        survey->excludes = true;
-    else if (!find_slice(field, &slice))
-        survey->includes = true;
     return true;
 }
 
@@ -143,6 +158,22 @@ static spill_asked_kind_t kind_of(const survey_t *survey)
     return survey->includes && !survey->array_in ? SPILL_ASKED_PASS : SPILL_ASKED_WHOLE;
 }
 
+/*
+ * Ask for `spill` too, or leave it out. Servers disagree on what {_id: 1, a: {$slice: 1}} is: a
+ * $slice of `spill`, which is no array, fits a projection of either kind.
+ */
+static void append_spill(const survey_t *survey, spill_asked_t *asked)
+{
+    if (asked->kind == SPILL_ASKED_PASS && survey->array_out)
+        BSON_APPEND_INT32(asked->projection, SPILL_STORED_ROOT, 0);
+    if (asked->kind <= SPILL_ASKED_STRIP || survey->excludes)
+        return;
+    if (survey->includes)
+        BSON_APPEND_INT32(asked->projection, SPILL_STORED_ROOT, 1);
+    else if (survey->slices && (survey->shows_id || survey->matches))
+        BCON_APPEND(asked->projection, SPILL_STORED_ROOT, "{", "$slice", BCON_INT32(1), "}");
+}
+
 bool spill_asked_read(const char *array, const bson_t *projection, spill_asked_t *asked)
 {
     survey_t survey = {0};
@@ -152,7 +183,9 @@ bool spill_asked_read(const char *array, const bson_t *projection, spill_asked_t
         return true;
     if (names_spill(projection, &survey, asked, array))
         return false;
+    survey.includes = survey.includes || (survey.matches && !survey.slices && !survey.excludes);
     asked->kind = kind_of(&survey);
+    asked->whole = survey.whole;
     asked->operation = survey.other != NULL ? bson_strdup(survey.other) : NULL;
     asked->projection = bson_new();
     /* Without _id an array cannot be completed. */
@@ -161,9 +194,6 @@ bool spill_asked_read(const char *array, const bson_t *projection, spill_asked_t
         while (bson_iter_next(&field))
             if (!asked->hides_id || strcmp(bson_iter_key(&field), "_id") != 0)
                 bson_append_iter(asked->projection, NULL, -1, &field);
-    if (survey.array_out && asked->kind == SPILL_ASKED_PASS)
-        BSON_APPEND_INT32(asked->projection, SPILL_STORED_ROOT, 0);
-    if (survey.includes && asked->kind > SPILL_ASKED_STRIP)
-        BSON_APPEND_INT32(asked->projection, SPILL_STORED_ROOT, 1);
+    append_spill(&survey, asked);
     return true;
 }

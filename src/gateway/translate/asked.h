@@ -21,6 +21,7 @@ typedef struct spill_asked {
     int64_t skip;       /* $slice: elements passed over; below 0: counted from the end */
     int64_t limit;      /* $slice: most elements; without a skip, below 0: the last ones */
     bool skips;         /* $slice: [skip, limit] */
+    bool whole;         /* an expression of the projection has the document as a whole */
     bool hides_id;      /* the client asked for no _id; upstream is asked for it */
     bool recounts;      /* the filter uses F: check after each batch that there are no pages */
     char *operation;    /* of a refusal: "$elemMatch" */

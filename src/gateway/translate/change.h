@@ -11,17 +11,7 @@
 
 #include "gateway/translate/asked.h"
 #include "gateway/translate/statement.h"
-#include "util/buffer.h"
-
-/* Which numbers of the session's operation each owner has used in this command. */
-typedef struct spill_statement_numbers {
-    spill_buffer_t owners; /* of used_t */
-} spill_statement_numbers_t;
-
-/* The owner's next number, of which the statement uses `count`. */
-int32_t spill_numbers_take(spill_statement_numbers_t *numbers, const spill_value_t *owner,
-                           int64_t count);
-void spill_numbers_release(spill_statement_numbers_t *numbers);
+#include "gateway/translate/statement_numbers.h"
 
 /* What a look at a document that the filter finds shows. */
 typedef struct spill_look {
@@ -48,9 +38,9 @@ struct spill_change {
     spill_translation_t *translation;
     const spill_statement_t *statement;
     spill_statement_numbers_t *numbers;
-    int32_t number;     /* of this statement, if q names the owner; else -1 */
-    int32_t taken;      /* then: its number for the owner that was found last */
-    uint64_t taken_for; /* a hash of that owner; 0: none */
+    int32_t number;   /* of this statement, if q names the owner; else -1 */
+    int32_t taken;    /* then: its number for the owner that was found last */
+    bson_t taken_for; /* {_id: ...} of that owner; empty: none */
     /*
      * Send the statement with `guards` added to its filter, as an update of many if `many`, and
      * add to n, modified and upserted.

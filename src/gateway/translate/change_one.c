@@ -1,6 +1,7 @@
 /* A statement for one document: see change.h. */
 #include "gateway/translate/change.h"
 
+#include "bson/key.h"
 #include "gateway/translate/mention.h"
 #include "util/error.h"
 
@@ -8,45 +9,6 @@
 #include <time.h>
 
 enum { TRIES = 20 };
-
-/* ---- numbers --------------------------------------------------------------------------------- */
-
-typedef struct used {
-    uint64_t owner; /* hash of its type and bytes */
-    int32_t count;
-} used_t;
-
-static uint64_t hash_of(const spill_value_t *owner)
-{
-    return spill_hash(owner->data, owner->size_bytes) ^ owner->type;
-}
-
-int32_t spill_numbers_take(spill_statement_numbers_t *numbers, const spill_value_t *owner,
-                           int64_t count)
-{
-    uint64_t key = hash_of(owner);
-    size_t length = numbers->owners.size / sizeof(used_t);
-    used_t used = {.owner = key};
-    size_t at = 0;
-    for (; at < length; at++) {
-        memcpy(&used, numbers->owners.data + at * sizeof used, sizeof used);
-        if (used.owner == key)
-            break;
-        used = (used_t){.owner = key};
-    }
-    int32_t first = used.count;
-    used.count += count > 0 ? (int32_t)count : 1;
-    if (at == length)
-        spill_buffer_append(&numbers->owners, &used, sizeof used);
-    else
-        memcpy(numbers->owners.data + at * sizeof used, &used, sizeof used);
-    return first;
-}
-
-void spill_numbers_release(spill_statement_numbers_t *numbers)
-{
-    spill_buffer_release(&numbers->owners);
-}
 
 /* ---- changes --------------------------------------------------------------------------------- */
 
@@ -58,9 +20,12 @@ void spill_change_init(spill_change_t *change, spill_translation_t *translation,
         .translation = translation, .statement = statement, .numbers = numbers, .number = -1};
     bson_init(&change->upserted);
     bson_init(&change->owner);
-    if (spill_filter_find_id(&statement->q, &id)) {
+    bson_init(&change->taken_for);
+    /* With a collation, the owner may have another _id than q. */
+    if (statement->kind != SPILL_STATEMENT_OTHER && !statement->has_context &&
+        spill_filter_find_id(&statement->q, &id)) {
         spill_value_t owner = spill_value_from_iter(&id);
-        change->number = spill_numbers_take(numbers, &owner, statement->count);
+        change->number = spill_numbers_take(numbers, &owner, true, statement->count);
     }
 }
 
@@ -68,6 +33,7 @@ void spill_change_release(spill_change_t *change)
 {
     bson_destroy(&change->upserted);
     bson_destroy(&change->owner);
+    bson_destroy(&change->taken_for);
 }
 
 /* Other operators than $push: name the commands that remove and edit elements. */
@@ -133,6 +99,24 @@ bool spill_change_may_append(spill_change_t *change)
            spill_translation_require(translation, SPILL_RIGHT_UPDATE);
 }
 
+/* q does not name the owner, which was found. Another try for it is the same statement. */
+static int32_t number_for_found(spill_change_t *change, const spill_value_t *owner)
+{
+    bson_iter_t id;
+    spill_value_t last;
+    bool same = bson_iter_init_find(&id, &change->taken_for, "_id");
+    if (same) {
+        last = spill_value_from_iter(&id);
+        same = spill_value_equal(&last, owner);
+    }
+    if (!same) {
+        change->taken = spill_numbers_take(change->numbers, owner, false, change->statement->count);
+        bson_reinit(&change->taken_for);
+        spill_value_append(owner, &change->taken_for, "_id");
+    }
+    return change->taken;
+}
+
 bool spill_change_session(spill_change_t *change, const spill_value_t *owner,
                           spill_session_op_t *session)
 {
@@ -140,13 +124,8 @@ bool spill_change_session(spill_change_t *change, const spill_value_t *owner,
     if (command->session == NULL || command->txn_number < 0)
         return false;
     *session = (spill_session_op_t){.txn = command->txn_number, .number = change->number};
-    if (change->number < 0) {
-        /* Another try for the owner is the same statement. */
-        if (change->taken_for != hash_of(owner))
-            change->taken = spill_numbers_take(change->numbers, owner, change->statement->count);
-        change->taken_for = hash_of(owner);
-        session->number = change->taken;
-    }
+    if (change->number < 0)
+        session->number = number_for_found(change, owner);
     memcpy(session->session, command->session, sizeof session->session);
     memcpy(session->user, change->translation->user, sizeof session->user);
     return true;
@@ -221,12 +200,13 @@ bool spill_change_append(spill_change_t *change, const bson_t *id, bool *matched
     bson_iter_t iter;
     bson_t nothing = BSON_INITIALIZER, others = BSON_INITIALIZER;
     const spill_statement_t *statement = change->statement;
-    bool any = spill_statement_others(statement, change->translation->array, &others);
     const bson_t *match = spill_filter_is_id(&statement->q) ? &nothing : &statement->q;
+    bool any = false;
     bool done = spill_change_may_append(change) && bson_iter_init_find(&iter, id, "_id") &&
                 spill_translation_has_time(change->translation);
     if (done) {
         spill_value_t owner = spill_value_from_iter(&iter);
+        any = spill_statement_others(statement, change->translation->array, &owner, &others);
         done = append(change, &owner, any ? &others : NULL, match, matched);
         change->translation->written |= done && *matched;
         if (done && *matched)
@@ -251,9 +231,28 @@ static bool prepare(spill_change_t *change, const spill_look_t *look)
     return change->prepare == NULL || change->prepare(change, look);
 }
 
+/* No page can have an _id that is so long. */
+static bool can_have_pages(const spill_value_t *owner)
+{
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t key = SPILL_BUFFER_INIT;
+    return spill_owner_key(owner, &key, NULL) == SPILL_OK;
+}
+
+/* An adoption was refused. *changed: perhaps because another client has changed the document. */
+static bool find_change(spill_change_t *change, const spill_look_t *before, bool *changed)
+{
+    spill_look_t look;
+    if (!spill_look(change->translation, NULL, &before->id, NULL, &look))
+        return false;
+    *changed = !look.found || look.managed || look.length < before->length;
+    spill_look_release(&look);
+    return true;
+}
+
 /*
  * Adopt a long unmanaged array, and append to it. A change by another client is no error: the
- * caller looks again. *stays: the migration is being undone, so the array stays unmanaged.
+ * caller looks again. *stays: the migration is being undone, or the _id is too long, so the array
+ * stays unmanaged.
  */
 static bool adopt_and_append(spill_change_t *change, const spill_look_t *look, bool *stays)
 {
@@ -265,11 +264,21 @@ static bool adopt_and_append(spill_change_t *change, const spill_look_t *look, b
         !spill_translation_has_time(change->translation))
         return false;
     spill_value_t owner = spill_value_from_iter(&iter);
+    *stays = !can_have_pages(&owner);
+    if (*stays)
+        return spill_translation_fail(change->translation, SPILL_SERVER_DOCUMENT_TOO_LARGE,
+                                      "spillway: the document is full, and its _id is too long for "
+                                      "an array with pages: at most %d bytes",
+                                      SPILL_OWNER_KEY_MAX);
     spill_code_t code = spill_array_adopt(change->translation->at->array, &owner, &adopted, &error);
     if (adopted)
         spill_activity_adopted(change->translation->connection->activity);
     *stays = code == SPILL_REFUSED && error.reason == SPILL_REASON_NOT_ADOPTED;
-    if (code == SPILL_NOT_FOUND)
+    bool changed = code == SPILL_NOT_FOUND ||
+                   (code == SPILL_REFUSED && error.reason == SPILL_REASON_UNMANAGED);
+    if (code == SPILL_REFUSED && !changed && !*stays && !find_change(change, look, &changed))
+        return false;
+    if (changed)
         return true;
     if (code != SPILL_OK)
         return spill_translation_fail_library(change->translation, code, &error);
@@ -464,8 +473,10 @@ bool spill_change_is_known_managed(const spill_change_t *change, const spill_val
 {
     const spill_statement_t *statement = change->statement;
     const spill_translation_t *translation = change->translation;
-    if (statement->kind != SPILL_STATEMENT_PUSH || statement->q_mentions != 0 ||
-        statement->has_filters || statement->has_context || change->prepare != NULL)
+    /* A push of nothing shows nothing: is there a document, and does it match q? */
+    if (statement->kind != SPILL_STATEMENT_PUSH || statement->count == 0 ||
+        statement->q_mentions != 0 || statement->has_filters || statement->has_context ||
+        change->prepare != NULL)
         return false;
     int64_t known = spill_managed_since(spill_served_managed(translation->served),
                                         translation->at->collection, owner, now_seconds());

@@ -106,6 +106,16 @@ static bool append_element(completion_t *completion, const spill_value_t *elemen
     return fail_too_long(completion);
 }
 
+/* The library could not read the array: perhaps another client has replaced the document since. */
+static outcome_t judge(const completion_t *completion, spill_code_t code,
+                       const spill_error_t *error)
+{
+    if (code == SPILL_REFUSED && error->reason == SPILL_REASON_UNMANAGED)
+        return OUTCOME_CHANGED;
+    spill_translation_fail_library(completion->translation, code, error);
+    return OUTCOME_FAILED;
+}
+
 /* Read [options->after + 1, options->before) or less; append it. *count: the elements read. */
 static outcome_t append_run(completion_t *completion, spill_read_options_t *options, int64_t most,
                             int64_t *count)
@@ -125,10 +135,8 @@ static outcome_t append_run(completion_t *completion, spill_read_options_t *opti
         options->limit = most - *count < portion ? most - *count : portion;
         spill_code_t code =
             spill_array_read(at->array, &completion->owner, options, &slice, &error);
-        if (code != SPILL_OK) {
-            spill_translation_fail_library(completion->translation, code, &error);
-            return OUTCOME_FAILED;
-        }
+        if (code != SPILL_OK)
+            return judge(completion, code, &error);
         for (size_t i = 0; i < slice->count && outcome == OUTCOME_DONE; i++)
             if (!append_element(completion, &slice->elements[i].value))
                 outcome = OUTCOME_FAILED;
@@ -210,15 +218,14 @@ static outcome_t append_whole(completion_t *completion, const bson_iter_t *field
 /* ---- $slice ---------------------------------------------------------------------------------- */
 
 /* The number of live elements now. */
-static bool count_now(completion_t *completion, int64_t *count)
+static outcome_t count_now(completion_t *completion, int64_t *count)
 {
     spill_count_t counted;
     spill_error_t error;
     spill_code_t code =
         spill_array_count(completion->translation->at->array, &completion->owner, &counted, &error);
     *count = counted.count;
-    return code == SPILL_OK ||
-           spill_translation_fail_library(completion->translation, code, &error);
+    return code == SPILL_OK ? OUTCOME_DONE : judge(completion, code, &error);
 }
 
 static outcome_t append_slice(completion_t *completion, const bson_iter_t *field)
@@ -234,8 +241,9 @@ static outcome_t append_slice(completion_t *completion, const bson_iter_t *field
         shown == (limit < 0 ? -limit : limit))
         return append_head(completion, field);
     if (skip < 0 || limit < 0) {
-        if (!count_now(completion, &count))
-            return OUTCOME_FAILED;
+        outcome_t outcome = count_now(completion, &count);
+        if (outcome != OUTCOME_DONE)
+            return outcome;
         skip = limit < 0 ? count + limit : count + skip;
         limit = limit < 0 ? -limit : limit;
         skip = skip < 0 ? 0 : skip;
@@ -374,8 +382,10 @@ static outcome_t complete(completion_t *completion)
     spill_translation_t *translation = completion->translation;
     bson_init(completion->out);
     completion->length = 0;
-    if (!spill_book_read(completion->document, translation->array, &completion->book) ||
-        (completion->book.pages == 0 && completion->end == INT64_MAX))
+    bool managed = spill_book_read(completion->document, translation->array, &completion->book);
+    if (managed && completion->asked->whole && !check_read(translation, completion->asked))
+        return OUTCOME_FAILED; /* the expression has `spill`, too */
+    if (!managed || (completion->book.pages == 0 && completion->end == INT64_MAX))
         return copy_fields(translation, completion->asked, completion->document, NULL,
                            completion->out);
     if (completion->book.pages > 0 && !check_read(translation, completion->asked))

@@ -42,7 +42,7 @@ static bool is_push_alone(const spill_translation_t *translation,
     bson_iter_t iter;
     bool alone = statement->count > 0 && spill_filter_is_id(&statement->q) &&
                  !spill_translation_find(translation, "writeConcern", &iter) &&
-                 !spill_statement_others(statement, translation->array, &others);
+                 !spill_statement_others(statement, translation->array, NULL, &others);
     bson_destroy(&others);
     return alone;
 }
@@ -93,7 +93,7 @@ static bool make(spill_translation_t *translation, spill_activity_t *activity,
                  const bson_t *document, bson_t *body, spill_push_turn_t *turn)
 {
     spill_statement_t statement;
-    spill_statement_numbers_t numbers = {SPILL_BUFFER_INIT};
+    spill_statement_numbers_t numbers = {0};
     spill_change_t change;
     spill_value_t owner;
     bool alone;

@@ -1,5 +1,6 @@
 #include "gateway/translate/mention.h"
 
+#include "bson/value.h"
 #include "definition/stored_names.h"
 #include "util/text.h"
 
@@ -210,10 +211,21 @@ bool spill_filter_is_id(const bson_t *filter)
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
+bool spill_iter_is_flag(const bson_iter_t *iter)
+{
+    return BSON_ITER_HOLDS_BOOL(iter) || BSON_ITER_HOLDS_NUMBER(iter) ||
+           BSON_ITER_HOLDS_DECIMAL128(iter);
+}
+
 bool spill_iter_is_true(const bson_iter_t *iter)
 {
     if (BSON_ITER_HOLDS_BOOL(iter))
         return bson_iter_bool(iter);
+    if (BSON_ITER_HOLDS_DECIMAL128(iter)) {
+        spill_value_t value = spill_value_from_iter(iter);
+        spill_number_t number = spill_number_of(&value);
+        return number.kind != SPILL_NUMBER_FINITE || number.digits != 0;
+    }
     return BSON_ITER_HOLDS_NUMBER(iter) && bson_iter_as_double(iter) != 0;
 }
 
@@ -228,6 +240,36 @@ bool spill_iter_document(const bson_iter_t *iter, bson_t *document)
     else
         return false;
     return bson_init_static(document, data, size);
+}
+
+/* ---- projections ----------------------------------------------------------------------------- */
+
+static spill_projection_t read_projected(const bson_iter_t *value, int depth)
+{
+    static const char *const neutral[] = {"$slice", "$meta", NULL};
+    bson_iter_t child;
+    spill_projection_t found = SPILL_PROJECTION_INCLUDES;
+    if (spill_iter_is_flag(value))
+        return spill_iter_is_true(value) ? SPILL_PROJECTION_INCLUDES : SPILL_PROJECTION_EXCLUDES;
+    if (!BSON_ITER_HOLDS_DOCUMENT(value) || !bson_iter_recurse(value, &child) || depth > DEPTH_MAX)
+        return SPILL_PROJECTION_INCLUDES;
+    for (bool first = true; bson_iter_next(&child); first = false) {
+        const char *key = bson_iter_key(&child);
+        if (first && spill_is_one_of(key, neutral))
+            return SPILL_PROJECTION_NEUTRAL;
+        if (first && key[0] == '$')
+            return strcmp(key, "$elemMatch") == 0 ? SPILL_PROJECTION_MATCHES
+                                                  : SPILL_PROJECTION_INCLUDES;
+        if (read_projected(&child, depth + 1) != SPILL_PROJECTION_EXCLUDES)
+            return SPILL_PROJECTION_INCLUDES;
+        found = SPILL_PROJECTION_EXCLUDES;
+    }
+    return found;
+}
+
+spill_projection_t spill_projection_of(const bson_iter_t *value)
+{
+    return read_projected(value, 0);
 }
 
 /* ---- collections ----------------------------------------------------------------------------- */

@@ -44,8 +44,23 @@ bool spill_pipeline_reads(const bson_t *body, const char *collection);
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
+/* Is it a boolean or a number, as a projection's {F: 1}? */
+bool spill_iter_is_flag(const bson_iter_t *iter);
+
 /* Is it true, or a number other than 0? */
 bool spill_iter_is_true(const bson_iter_t *iter);
+
+/* What the value of a projection's field makes of the projection. */
+typedef enum spill_projection {
+    SPILL_PROJECTION_INCLUDES, /* 1, {a: 1}, or an expression: fields that it does not name are left
+                                  out */
+    SPILL_PROJECTION_EXCLUDES, /* 0, or {a: 0}: they stay */
+    SPILL_PROJECTION_MATCHES,  /* $elemMatch of a find: they are left out if nothing else decides */
+    SPILL_PROJECTION_NEUTRAL   /* $slice and $meta of a find: they stay if nothing else decides */
+} spill_projection_t;
+
+/* Cost: O(size). */
+spill_projection_t spill_projection_of(const bson_iter_t *value);
 
 /* Is the name in the list, which NULL ends? */
 bool spill_is_one_of(const char *name, const char *const *names);

@@ -1,5 +1,6 @@
 /* findAndModify: the replies. */
 #include "bson/field_path.h"
+#include "definition/stored_names.h"
 #include "gateway/translate/mention.h"
 #include "gateway/translate/modify.h"
 #include "util/error.h"
@@ -92,6 +93,24 @@ bool spill_modify_reply_old(const spill_modify_t *modify, bson_t *reply)
     return true;
 }
 
+/* The client's projection, but with `spill`: it shows which document was read. */
+static void append_projection(const spill_asked_t *asked, bson_t *find)
+{
+    bson_t projection;
+    if (asked->projection == NULL)
+        return;
+    bool left_out = bson_has_field(asked->projection, SPILL_STORED_ROOT);
+    BSON_APPEND_DOCUMENT_BEGIN(find, "projection", &projection);
+    if (asked->kind != SPILL_ASKED_PASS) {
+        bson_concat(&projection, asked->projection);
+    } else {
+        bson_copy_to_excluding_noinit(asked->projection, &projection, SPILL_STORED_ROOT, NULL);
+        if (!left_out)
+            BSON_APPEND_INT32(&projection, SPILL_STORED_ROOT, 1);
+    }
+    bson_append_document_end(find, &projection);
+}
+
 /* Read the document {_id: ...} as the client asked for it. *there is false if it is gone. */
 static bool read_document(spill_modify_t *modify, const bson_t *id, bson_t *document, bool *there)
 {
@@ -101,8 +120,7 @@ static bool read_document(spill_modify_t *modify, const bson_t *id, bson_t *docu
     SPILL_SCOPED(bson_destroy) bson_t find = BSON_INITIALIZER;
     BCON_APPEND(&find, "find", BCON_UTF8(translation->at->collection), "filter", BCON_DOCUMENT(id),
                 "limit", BCON_INT64(1), "singleBatch", BCON_BOOL(true));
-    if (modify->asked.projection != NULL)
-        BSON_APPEND_DOCUMENT(&find, "projection", modify->asked.projection);
+    append_projection(&modify->asked, &find);
     spill_translation_finish_step(translation, &find);
     if (!spill_translation_call(translation, &find, &reply))
         return false;
@@ -174,6 +192,23 @@ static int64_t end_of(const spill_modify_t *modify, const bson_t *document)
     return any ? end + (int64_t)bson_count_keys(&elements) : end;
 }
 
+/* Has another client deleted or replaced the document since it was read before the change? */
+static bool is_replaced(const spill_modify_t *modify, const bson_t *now)
+{
+    spill_book_t before, after;
+    const char *array = modify->translation->array;
+    return !spill_book_read(&modify->before, array, &before) ||
+           !spill_book_read(now, array, &after) || before.epoch != after.epoch;
+}
+
+static bool fail_replaced(spill_translation_t *translation)
+{
+    return spill_translation_fail(
+        translation, SPILL_SERVER_INCOMPLETE_HISTORY,
+        "spillway: the change was made, and another client has deleted or replaced the document "
+        "since: read it with find");
+}
+
 /*
  * The library appended the elements. The document before: the one that was read, if no other client
  * appended in between; else the present one without the elements from the first new one on.
@@ -190,12 +225,11 @@ bool spill_modify_reply_appended(spill_modify_t *modify, const spill_change_t *c
          end_of(modify, &modify->before) == result->first))
         return spill_modify_reply_old(modify, reply);
     bool there, done = read_document(modify, &change->owner, &now, &there);
-    if (done) {
+    if (done && (!there || is_replaced(modify, &now))) {
+        done = fail_replaced(modify->translation);
+    } else if (done) {
         begin_reply(modify, reply);
-        if (there)
-            done = append_value(modify, &now, numbered ? end : INT64_MAX, reply);
-        else
-            BSON_APPEND_NULL(reply, "value");
+        done = append_value(modify, &now, numbered ? end : INT64_MAX, reply);
         BSON_APPEND_DOUBLE(reply, "ok", 1);
         if (!done)
             bson_destroy(reply);

@@ -24,42 +24,64 @@ static bool is_view(const spill_served_t *served, const char *name)
     return spill_served_find_view(served, spill_served_database(served), name) != NULL;
 }
 
-/* Does it name a served or hidden collection, a view of one, or a stage that watches changes? */
-static bool concerns(const spill_served_t *served, const bson_iter_t *value, int depth)
+/* Does it name a served or hidden collection, or a view of one? `foreign`: the command is for
+ * another database, so a name alone is of that database; {db: ...} may name the served one. */
+static bool concerns(const spill_served_t *served, const bson_iter_t *value, bool foreign,
+                     int depth)
 {
     bson_iter_t child;
     bool found = false;
     if (BSON_ITER_HOLDS_UTF8(value)) {
         const char *text = bson_iter_utf8(value, NULL);
-        return find_served(served, text) != NULL || is_hidden(served, text) ||
-               is_view(served, text);
+        return !foreign && (find_served(served, text) != NULL || is_hidden(served, text) ||
+                            is_view(served, text));
     }
     if (!BSON_ITER_HOLDS_DOCUMENT(value) && !BSON_ITER_HOLDS_ARRAY(value))
         return false;
     if (depth > DEPTH_MAX || !bson_iter_recurse(value, &child))
         return true;
     while (!found && bson_iter_next(&child))
-        found = strcmp(bson_iter_key(&child), "$changeStream") == 0 ||
-                concerns(served, &child, depth + 1);
+        found = (strcmp(bson_iter_key(&child), "db") == 0 && BSON_ITER_HOLDS_UTF8(&child) &&
+                 strcmp(bson_iter_utf8(&child, NULL), spill_served_database(served)) == 0) ||
+                concerns(served, &child, foreign, depth + 1);
     return found;
 }
 
-bool spill_pipeline_concerns(const spill_served_t *served, const bson_t *body)
+bool spill_pipeline_concerns(const spill_served_t *served, const spill_client_command_t *command)
 {
     static const char *const names[] = {"pipeline", "out", "viewOn", NULL};
     bson_iter_t iter;
+    bool foreign = strcmp(command->database, spill_served_database(served)) != 0;
     if (spill_served_all(served)[0] == NULL)
         return false;
     for (size_t i = 0; names[i] != NULL; i++)
-        if (bson_iter_init_find(&iter, body, names[i]) && concerns(served, &iter, 0))
+        if (bson_iter_init_find(&iter, &command->message->body, names[i]) &&
+            concerns(served, &iter, foreign, 0))
             return true;
     return false;
 }
 
-/* The collection of $out or $merge: "c", {coll: "c"}, {into: "c"} or {into: {coll: "c"}}. */
-static const char *find_target(const bson_iter_t *spec)
+bool spill_pipeline_watches(const spill_served_t *served, const spill_client_command_t *command)
+{
+    bson_iter_t iter, stream, all;
+    const bson_t *body = &command->message->body;
+    if (spill_served_all(served)[0] == NULL || !bson_iter_init(&iter, body) ||
+        !bson_iter_find_descendant(&iter, "pipeline.0.$changeStream", &stream))
+        return false;
+    if (BSON_ITER_HOLDS_DOCUMENT(&stream) && bson_iter_recurse(&stream, &all) &&
+        bson_iter_find(&all, "allChangesForCluster") && spill_iter_is_true(&all))
+        return true;
+    return strcmp(command->database, spill_served_database(served)) == 0 &&
+           (command->collection == NULL || find_served(served, command->collection) != NULL ||
+            is_hidden(served, command->collection) || is_view(served, command->collection));
+}
+
+/* The collection of $out or $merge: "c", {coll: "c"}, {into: "c"} or {into: {coll: "c"}}.
+ * *database changes if it is named. */
+static const char *find_target(const bson_iter_t *spec, const char **database)
 {
     bson_iter_t child;
+    const char *target = "";
     if (BSON_ITER_HOLDS_UTF8(spec))
         return bson_iter_utf8(spec, NULL);
     if (!BSON_ITER_HOLDS_DOCUMENT(spec) || !bson_iter_recurse(spec, &child))
@@ -67,11 +89,13 @@ static const char *find_target(const bson_iter_t *spec)
     while (bson_iter_next(&child)) {
         const char *key = bson_iter_key(&child);
         if (strcmp(key, "into") == 0)
-            return find_target(&child);
+            return find_target(&child, database);
         if (strcmp(key, "coll") == 0 && BSON_ITER_HOLDS_UTF8(&child))
-            return bson_iter_utf8(&child, NULL);
+            target = bson_iter_utf8(&child, NULL);
+        if (strcmp(key, "db") == 0 && BSON_ITER_HOLDS_UTF8(&child))
+            *database = bson_iter_utf8(&child, NULL);
     }
-    return "";
+    return target;
 }
 
 /* ---- stages ---------------------------------------------------------------------------------- */
@@ -86,8 +110,8 @@ typedef enum stage {
     STAGE_JOINS,    /* adds what it reads in another collection */
     STAGE_WRITES,
     STAGE_REPORTS,
-    STAGE_WATCHES,
-    STAGE_OTHER /* not analyzed */
+    STAGE_BEGINS, /* has to be the first one; else not analyzed */
+    STAGE_OTHER   /* not analyzed */
 } stage_t;
 
 static stage_t stage_of(const char *name)
@@ -120,7 +144,11 @@ static stage_t stage_of(const char *name)
                   {"$indexStats", STAGE_REPORTS},
                   {"$collStats", STAGE_REPORTS},
                   {"$planCacheStats", STAGE_REPORTS},
-                  {"$changeStream", STAGE_WATCHES}};
+                  {"$geoNear", STAGE_BEGINS},
+                  {"$search", STAGE_BEGINS},
+                  {"$searchMeta", STAGE_BEGINS},
+                  {"$vectorSearch", STAGE_BEGINS},
+                  {"$changeStream", STAGE_BEGINS}};
     for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
         if (strcmp(stages[i].name, name) == 0)
             return stages[i].stage;
@@ -139,14 +167,34 @@ static bool has_key(const bson_iter_t *spec, const char *name)
     return false;
 }
 
-static bool is_exclusion(const bson_iter_t *value)
+/* Does a $lookup, $graphLookup or $unwind write _id? */
+static bool writes_id(const bson_iter_t *spec)
 {
-    return (BSON_ITER_HOLDS_BOOL(value) || BSON_ITER_HOLDS_NUMBER(value)) &&
-           !spill_iter_is_true(value);
+    static const char *const names[] = {"as", "includeArrayIndex", "path", NULL};
+    bson_iter_t child;
+    if (BSON_ITER_HOLDS_UTF8(spec))
+        return spill_path_begins(bson_iter_utf8(spec, NULL), "$_id");
+    if (!BSON_ITER_HOLDS_DOCUMENT(spec) || !bson_iter_recurse(spec, &child))
+        return false;
+    while (bson_iter_next(&child)) {
+        if (!spill_is_one_of(bson_iter_key(&child), names) || !BSON_ITER_HOLDS_UTF8(&child))
+            continue;
+        const char *path = bson_iter_utf8(&child, NULL);
+        if (spill_path_begins(path[0] == '$' ? path + 1 : path, "_id"))
+            return true;
+    }
+    return false;
+}
+
+static void exclude_array(spill_pipeline_t *pipeline, int at)
+{
+    pipeline->has_array = false;
+    pipeline->excluded = true;
+    pipeline->hide_at = at;
 }
 
 /* A $project that does not use F. It leaves F out if it includes fields, or excludes F itself. */
-static void read_project(const bson_iter_t *spec, const char *array, unsigned mentions,
+static void read_project(const bson_iter_t *spec, const char *array, unsigned mentions, int at,
                          spill_pipeline_t *pipeline)
 {
     bson_iter_t child;
@@ -155,21 +203,24 @@ static void read_project(const bson_iter_t *spec, const char *array, unsigned me
         return;
     while (bson_iter_next(&child)) {
         const char *key = bson_iter_key(&child);
-        if (strcmp(key, "_id") == 0 && is_exclusion(&child))
+        bool keeps = spill_projection_of(&child) == SPILL_PROJECTION_EXCLUDES;
+        if (strcmp(key, "_id") == 0 && keeps)
             without_id = true;
-        else if (!is_exclusion(&child))
+        else if (!keeps)
             includes = true;
-        else if (spill_path_holds(key, array))
+        else if (spill_path_holds(key, array) && spill_iter_is_flag(&child))
             excludes = true;
     }
-    if (mentions == 0 ? includes : excludes && !includes)
+    if (mentions == 0 && includes)
         pipeline->has_array = false;
+    else if (mentions != 0 && excludes && !includes)
+        exclude_array(pipeline, at);
     else if (mentions != 0 || without_id)
         pipeline->uses_array = true;
 }
 
 /* "F", or ["F", "a"]: these paths exactly, or others. */
-static void read_unset(const bson_iter_t *spec, const char *array, unsigned mentions,
+static void read_unset(const bson_iter_t *spec, const char *array, unsigned mentions, int at,
                        spill_pipeline_t *pipeline)
 {
     bson_iter_t child;
@@ -183,7 +234,7 @@ static void read_unset(const bson_iter_t *spec, const char *array, unsigned ment
                  (BSON_ITER_HOLDS_UTF8(&child) && strcmp(bson_iter_utf8(&child, NULL), "_id") == 0);
         }
     if (itself)
-        pipeline->has_array = false;
+        exclude_array(pipeline, at);
     else if (mentions != 0 || id)
         pipeline->uses_array = true;
 }
@@ -197,7 +248,7 @@ static void read_other(stage_t stage, const bson_iter_t *spec, unsigned mentions
         break;
     case STAGE_KEEPS:
     case STAGE_JOINS:
-        pipeline->uses_array = pipeline->uses_array || mentions != 0;
+        pipeline->uses_array = pipeline->uses_array || mentions != 0 || writes_id(spec);
         break;
     case STAGE_REPLACES:
         pipeline->uses_array = pipeline->uses_array || mentions != 0;
@@ -209,8 +260,30 @@ static void read_other(stage_t stage, const bson_iter_t *spec, unsigned mentions
     }
 }
 
+/*
+ * A stage behind one that has left F out. The documents still have `spill`: it is hidden before
+ * they are used as a whole. In the DocumentDB engine a $set behind such a stage reads the documents
+ * before it, with F.
+ */
+static void read_behind(stage_t stage, unsigned mentions, spill_pipeline_t *pipeline)
+{
+    switch (stage) {
+    case STAGE_SETS:
+        pipeline->uses_array = pipeline->uses_array || mentions != 0;
+        break;
+    case STAGE_WRITES:
+    case STAGE_OTHER:
+        pipeline->hides = true;
+        break;
+    default:
+        pipeline->hides = pipeline->hides || (mentions & SPILL_MENTIONS_WHOLE) != 0;
+        break;
+    }
+    pipeline->excluded = stage != STAGE_REPLACES;
+}
+
 /* A stage, where the documents may still be the collection's. */
-static void read_own(stage_t stage, const bson_iter_t *spec, const char *array,
+static void read_own(stage_t stage, const bson_iter_t *spec, const char *array, int at,
                      spill_pipeline_t *pipeline)
 {
     bson_t filter;
@@ -219,6 +292,8 @@ static void read_own(stage_t stage, const bson_iter_t *spec, const char *array,
         mentions = spill_mentions_in_filter(&filter, array);
     if ((mentions & SPILL_MENTIONS_SPILL) && mentions != SPILL_MENTIONS_ANY)
         pipeline->names_spill = true;
+    if (pipeline->excluded)
+        read_behind(stage, mentions, pipeline);
     if (!pipeline->has_array)
         return;
     switch (stage) {
@@ -226,10 +301,10 @@ static void read_own(stage_t stage, const bson_iter_t *spec, const char *array,
         pipeline->uses_array = pipeline->uses_array || mentions != 0;
         break;
     case STAGE_PROJECTS:
-        read_project(spec, array, mentions, pipeline);
+        read_project(spec, array, mentions, at, pipeline);
         break;
     case STAGE_UNSETS:
-        read_unset(spec, array, mentions, pipeline);
+        read_unset(spec, array, mentions, at, pipeline);
         break;
     default:
         read_other(stage, spec, mentions, pipeline);
@@ -237,45 +312,44 @@ static void read_own(stage_t stage, const bson_iter_t *spec, const char *array,
     }
 }
 
-static void read_stage(const spill_served_t *served, const bson_iter_t *spec, const char *array,
-                       bool first, spill_pipeline_t *pipeline)
+static void read_target(const spill_served_t *served, const bson_iter_t *spec, const char *database,
+                        spill_pipeline_t *pipeline)
 {
-    stage_t stage = stage_of(bson_iter_key(spec));
-    if (stage == STAGE_WRITES) {
-        const char *target = find_target(spec);
-        pipeline->writes = true;
-        pipeline->target = find_served(served, target);
-        if (is_hidden(served, target))
-            pipeline->hidden_target = target;
-    }
-    if (stage == STAGE_WATCHES)
-        pipeline->watches = true;
-    if (first && stage == STAGE_REPORTS) {
-        pipeline->reports = true;
-        pipeline->has_array = false;
-    }
-    if (array != NULL)
-        read_own(stage, spec, array, pipeline);
+    const char *target = find_target(spec, &database);
+    pipeline->writes = true;
+    pipeline->target = spill_served_find(served, database, target);
+    if (spill_served_hidden(served, database, target))
+        pipeline->hidden_target = target;
 }
 
-void spill_pipeline_read(const spill_served_t *served, const bson_t *body, const char *array,
-                         spill_pipeline_t *pipeline)
+void spill_pipeline_read(const spill_served_t *served, const spill_client_command_t *command,
+                         const char *array, spill_pipeline_t *pipeline)
 {
     bson_iter_t iter, each, spec;
     bool filters = true;
     *pipeline = (spill_pipeline_t){.has_array = array != NULL};
-    if (!bson_iter_init_find(&iter, body, "pipeline") || !BSON_ITER_HOLDS_ARRAY(&iter) ||
-        !bson_iter_recurse(&iter, &each))
+    if (!bson_iter_init_find(&iter, &command->message->body, "pipeline") ||
+        !BSON_ITER_HOLDS_ARRAY(&iter) || !bson_iter_recurse(&iter, &each))
         return;
-    for (bool first = true; bson_iter_next(&each); first = false) {
+    for (int at = 0; bson_iter_next(&each); at++) {
         if (!BSON_ITER_HOLDS_DOCUMENT(&each) || !bson_iter_recurse(&each, &spec) ||
             !bson_iter_next(&spec)) {
             pipeline->uses_array = true; /* upstream refuses it */
             continue;
         }
-        filters = filters && stage_of(bson_iter_key(&spec)) == STAGE_FILTERS;
+        stage_t stage = stage_of(bson_iter_key(&spec));
+        filters = filters && stage == STAGE_FILTERS;
         if (filters && pipeline->filters++ == 0)
             spill_iter_document(&spec, &pipeline->first_filter);
-        read_stage(served, &spec, array, first, pipeline);
+        if (at == 0 && stage == STAGE_BEGINS)
+            pipeline->begins = true;
+        if (at == 0 && stage == STAGE_REPORTS) {
+            pipeline->reports = true;
+            pipeline->has_array = false;
+        }
+        if (stage == STAGE_WRITES)
+            read_target(served, &spec, command->database, pipeline);
+        if (array != NULL)
+            read_own(stage, &spec, array, at, pipeline);
     }
 }

@@ -222,21 +222,32 @@ bool spill_statement_is_relayed(const spill_statement_t *statement)
     return statement->kind == SPILL_STATEMENT_OTHER && statement->q_mentions == 0;
 }
 
+/* Does the operator set the owner's own _id? That changes nothing. */
+static bool sets_own_id(const bson_iter_t *operation, const bson_iter_t *field,
+                        const spill_value_t *owner)
+{
+    spill_value_t id = spill_value_from_iter(field);
+    return owner != NULL && strcmp(bson_iter_key(operation), "$set") == 0 &&
+           strcmp(bson_iter_key(field), "_id") == 0 && spill_value_equal(&id, owner);
+}
+
 /* Copy the operator without the path. */
-static void copy_without(const bson_iter_t *operation, const char *path, bson_t *others)
+static void copy_without(const bson_iter_t *operation, const char *path, const spill_value_t *owner,
+                         bson_t *others)
 {
     bson_iter_t field;
     bson_t kept = BSON_INITIALIZER;
     if (bson_iter_recurse(operation, &field))
         while (bson_iter_next(&field))
-            if (strcmp(bson_iter_key(&field), path) != 0)
+            if (strcmp(bson_iter_key(&field), path) != 0 && !sets_own_id(operation, &field, owner))
                 bson_append_iter(&kept, NULL, -1, &field);
     if (!bson_empty(&kept))
         BSON_APPEND_DOCUMENT(others, bson_iter_key(operation), &kept);
     bson_destroy(&kept);
 }
 
-bool spill_statement_others(const spill_statement_t *statement, const char *array, bson_t *others)
+bool spill_statement_others(const spill_statement_t *statement, const char *array,
+                            const spill_value_t *owner, bson_t *others)
 {
     bson_iter_t operation;
     if (!bson_iter_init(&operation, &statement->u))
@@ -244,9 +255,9 @@ bool spill_statement_others(const spill_statement_t *statement, const char *arra
     while (bson_iter_next(&operation)) {
         const char *name = bson_iter_key(&operation);
         if (strcmp(name, "$push") == 0)
-            copy_without(&operation, array, others);
+            copy_without(&operation, array, owner, others);
         else if (strcmp(name, "$setOnInsert") != 0)
-            copy_without(&operation, "", others);
+            copy_without(&operation, "", owner, others);
     }
     return !bson_empty(others);
 }

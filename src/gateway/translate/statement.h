@@ -19,6 +19,7 @@ typedef struct spill_statement {
     bool upsert, multi;
     bool has_filters;    /* arrayFilters */
     bool has_context;    /* a collation, or the command's `let`: what q means depends on them */
+    bool has_sort;       /* which of several documents is changed */
     unsigned q_mentions; /* mention.h */
     spill_statement_kind_t kind;
     const char *field;        /* SPILL_STATEMENT_ARRAY: what it changes */
@@ -39,9 +40,12 @@ bool spill_statement_read(const spill_served_collection_t *at, const bson_t *q, 
 /* Does neither q nor u name F, another field of the definition, or `spill`? */
 bool spill_statement_is_relayed(const spill_statement_t *statement);
 
-/* u without the push to F and without $setOnInsert; `others` is initialized. False: nothing is
- * left. */
-bool spill_statement_others(const spill_statement_t *statement, const char *array, bson_t *others);
+/*
+ * u without the push to F, without $setOnInsert, and without a $set of _id to the owner's (which
+ * may be NULL: not known); `others` is initialized. False: nothing is left.
+ */
+bool spill_statement_others(const spill_statement_t *statement, const char *array,
+                            const spill_value_t *owner, bson_t *others);
 
 /* The size of the push's elements; at least 1. */
 int64_t spill_statement_bytes(const spill_statement_t *statement);

@@ -147,10 +147,14 @@ bool spill_statements_all(spill_translation_t *translation, const char *name,
 
 bool spill_statement_check(spill_translation_t *translation, const bson_t *document)
 {
+    static const char *const flags[] = {"multi", "upsert", NULL};
     bson_iter_t field;
     bool any = bson_iter_init(&field, document);
-    while (any && bson_iter_next(&field)) {
-    }
+    while (any && bson_iter_next(&field))
+        if (spill_is_one_of(bson_iter_key(&field), flags) && !BSON_ITER_HOLDS_BOOL(&field))
+            return spill_translation_fail(translation, SPILL_SERVER_TYPE_MISMATCH,
+                                          "spillway: '%s' of a statement is no boolean",
+                                          bson_iter_key(&field));
     return (any && field.err_off == 0) ||
            spill_translation_fail(translation, SPILL_SERVER_INVALID_BSON,
                                   "spillway: a statement of '%s' is not BSON",

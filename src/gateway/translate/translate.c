@@ -161,7 +161,7 @@ static bool run(spill_translation_t *translation, bson_t *reply)
         return spill_translate_bulk(translation, reply);
     if (spill_served_hidden(translation->served, command->database, command->collection))
         return spill_translation_refuse_hidden(translation, command->collection);
-    if (strcmp(name, "create") == 0)
+    if (strcmp(name, "create") == 0 || strcmp(name, "collMod") == 0) /* of a view */
         return spill_translate_create(translation, reply);
     return translation->at != NULL ? run_served(translation, reply) : run_unknown(translation);
 }

@@ -16,7 +16,8 @@
  *   statement.c            what a statement does to F; statements.c has all those of a command
  *   first_step.c           the first step of most updates, without a worker
  *   translate_update.c     update, statement by statement
- *   change_one.c           a statement for one document (change.h); look.c finds the document
+ *   change_one.c           a statement for one document (change.h); look.c finds the document;
+ *                          statement_numbers.c has its number in a session's operation
  *   change_adopted.c       a managed array without pages: the client's own update
  *   change_many.c          multi: true
  *   translate_modify.c     findAndModify (modify_send.c, modify_reply.c)
@@ -25,7 +26,8 @@
  *   translate_find.c       find, count and distinct
  *   asked.c                what a client asked of documents; complete.c completes an array
  *   reply_batch.c          replies with cursors; cursors.c keeps the gateway's own cursors
- *   translate_aggregate.c  aggregate (pipeline.c); mention.c finds mentions of F in expressions
+ *   translate_aggregate.c  aggregate (pipeline.c); mention.c finds mentions of F in expressions,
+ *                          pipeline_hide.c hides `spill` from stages
  *   translate_catalog.c    commands on collections and databases
  *   retries.c              the replies to numbered writes
  *   managed_owners.c       owners that were managed when they were last seen

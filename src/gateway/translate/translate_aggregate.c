@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static const char joins[] = "$lookup, $graphLookup or $unionWith";
+static const char joining[] = "$lookup, $graphLookup or $unionWith";
 
 /* Refuse what is never right. */
 static bool check(spill_translation_t *translation, const spill_pipeline_t *pipeline)
@@ -17,7 +17,7 @@ static bool check(spill_translation_t *translation, const spill_pipeline_t *pipe
         return spill_translation_refuse_hidden(translation, pipeline->hidden_target);
     if (pipeline->names_spill)
         return spill_translation_refuse_spill(translation, "aggregate");
-    if (pipeline->watches)
+    if (spill_pipeline_watches(translation->served, translation->command))
         return spill_translation_refuse(translation, translation->array, "$changeStream",
                                         "watch the collection on the server itself");
     if (pipeline->target != NULL)
@@ -33,13 +33,36 @@ static bool check_parts(spill_translation_t *translation)
     spill_pipeline_t pipeline;
     const spill_served_collection_t *at = translation->at;
     for (size_t i = 0; at->parts[i] != NULL; i++) {
-        spill_pipeline_read(translation->served, &translation->command->message->body, at->parts[i],
-                            &pipeline);
+        spill_pipeline_read(translation->served, translation->command, at->parts[i], &pipeline);
         if (pipeline.names_spill)
             return spill_translation_refuse_spill(translation, "aggregate");
         if (pipeline.has_array || pipeline.uses_array)
             return spill_translation_refuse(translation, at->parts[i], "aggregate", at->reason);
     }
+    return true;
+}
+
+static bool is_foreign(const spill_translation_t *translation)
+{
+    return strcmp(translation->command->database, spill_served_database(translation->served)) != 0;
+}
+
+/* Does the pipeline read arrays of the collection, apart from the pipeline's own documents? */
+static bool joins(const spill_translation_t *translation, const spill_served_collection_t *at)
+{
+    return (at->array != NULL || at->parts[0] != NULL) &&
+           spill_pipeline_reads(&translation->command->message->body, at->collection);
+}
+
+/* A command on another database that names the served one: it may read collections there. */
+static bool check_foreign(spill_translation_t *translation)
+{
+    const spill_served_collection_t *const *all = spill_served_all(translation->served);
+    for (size_t i = 0; all[i] != NULL; i++)
+        if (joins(translation, all[i]))
+            return spill_translation_refuse_in(translation, all[i]->collection,
+                                               all[i]->definition->array, joining,
+                                               "read it in its own database");
     return true;
 }
 
@@ -51,17 +74,18 @@ static bool check_joined(spill_translation_t *translation)
     const spill_served_collection_t *const *all = spill_served_all(translation->served);
     const spill_served_collection_t *with_pages = NULL;
     bool known = true;
+    if (is_foreign(translation))
+        return check_foreign(translation);
     for (; view->name != NULL; view++)
         if (spill_pipeline_reads(&translation->command->message->body, view->name))
-            return spill_translation_refuse_view(translation, view, joins);
+            return spill_translation_refuse_view(translation, view, joining);
     for (size_t i = 0; known && with_pages == NULL && all[i] != NULL; i++) {
         bool any = false;
-        if ((all[i]->array == NULL && all[i]->parts[0] == NULL) ||
-            !spill_pipeline_reads(&translation->command->message->body, all[i]->collection))
+        if (!joins(translation, all[i]))
             continue;
         if (all[i]->array == NULL)
             return spill_translation_refuse_in(translation, all[i]->collection, all[i]->parts[0],
-                                               joins, all[i]->reason);
+                                               joining, all[i]->reason);
         translation->at = all[i];
         known = spill_translation_find_pages(translation, NULL, NULL, &any);
         with_pages = any ? all[i] : NULL;
@@ -70,37 +94,22 @@ static bool check_joined(spill_translation_t *translation)
     if (with_pages == NULL)
         return known;
     return spill_translation_refuse_in(translation, with_pages->collection,
-                                       with_pages->definition->array, joins,
+                                       with_pages->definition->array, joining,
                                        "arrays there have pages: read them with find");
 }
 
-/* No stage behind the filters sees `spill`: a document as a whole would include it. */
-static void hide_spill(const spill_translation_t *translation, const spill_pipeline_t *pipeline,
-                       bson_t *body)
+/* Send the command. No stage from number `at` on (-1: none) sees `spill`, and no joined document
+ * has it. */
+static bool send(spill_translation_t *translation, int at, bson_t *answer)
 {
     static const char *const except[] = {"pipeline", NULL};
-    bson_iter_t stages, each;
-    bson_t made, unset;
-    uint32_t count = 0;
-    bool done = false;
-    spill_translation_copy_body(translation, except, body);
-    BSON_APPEND_ARRAY_BEGIN(body, "pipeline", &made);
-    if (spill_translation_find(translation, "pipeline", &stages) &&
-        bson_iter_recurse(&stages, &each))
-        for (int at = 0; bson_iter_next(&each); at++) {
-            char text[2][16];
-            const char *key;
-            if (!done && at == pipeline->filters) {
-                bson_uint32_to_string(count++, &key, text[0], sizeof text[0]);
-                BSON_APPEND_DOCUMENT_BEGIN(&made, key, &unset);
-                BSON_APPEND_UTF8(&unset, "$unset", SPILL_STORED_ROOT);
-                bson_append_document_end(&made, &unset);
-                done = true;
-            }
-            bson_uint32_to_string(count++, &key, text[1], sizeof text[1]);
-            bson_append_iter(&made, key, -1, &each);
-        }
-    bson_append_array_end(body, &made);
+    const bson_t *own = &translation->command->message->body;
+    if (at < 0 && (is_foreign(translation) || !spill_pipeline_joins(translation->served, own)))
+        return spill_translation_forward(translation, answer);
+    SPILL_SCOPED(bson_destroy) bson_t body = BSON_INITIALIZER;
+    spill_translation_copy_body(translation, except, &body);
+    spill_pipeline_hide(translation->served, own, at, &body);
+    return spill_translation_call(translation, &body, answer);
 }
 
 static bool refuse_use(spill_translation_t *translation)
@@ -121,7 +130,6 @@ static bool run_on_heads(spill_translation_t *translation, const spill_pipeline_
                          spill_asked_t *asked, bson_t *answer)
 {
     bool any = false;
-    SPILL_SCOPED(bson_destroy) bson_t body = BSON_INITIALIZER;
     asked->kind = SPILL_ASKED_STRIP;
     asked->recounts = true;
     asked->filter = pipeline->filters > 0 ? bson_copy(&pipeline->first_filter) : bson_new();
@@ -129,19 +137,16 @@ static bool run_on_heads(spill_translation_t *translation, const spill_pipeline_
         return false;
     if (any)
         return refuse_use(translation);
-    hide_spill(translation, pipeline, &body);
-    return spill_translation_call(translation, &body, answer);
+    return send(translation, pipeline->begins ? 1 : pipeline->filters, answer);
 }
 
 /* The pipeline needs no array: without F, or on a collection that is not served. */
 static bool run_without_array(spill_translation_t *translation, const spill_pipeline_t *pipeline,
                               bool in_part, bson_t *answer)
 {
-    SPILL_SCOPED(bson_destroy) bson_t body = BSON_INITIALIZER;
-    if (!in_part || pipeline->reports)
-        return spill_translation_forward(translation, answer);
-    hide_spill(translation, pipeline, &body);
-    return spill_translation_call(translation, &body, answer);
+    if (in_part && !pipeline->reports)
+        return send(translation, pipeline->begins ? 1 : pipeline->filters, answer);
+    return send(translation, pipeline->hides ? pipeline->hide_at : -1, answer);
 }
 
 bool spill_translate_aggregate(spill_translation_t *translation, bson_t *reply)
@@ -152,8 +157,8 @@ bool spill_translate_aggregate(spill_translation_t *translation, bson_t *reply)
     bool own = translation->at != NULL && translation->at->array != NULL;
     bool in_part = translation->at != NULL && !own && translation->at->parts[0] != NULL;
     SPILL_SCOPED(spill_asked_release) spill_asked_t asked = {.kind = SPILL_ASKED_STRIP};
-    spill_pipeline_read(translation->served, &translation->command->message->body,
-                        own ? translation->array : NULL, &pipeline);
+    spill_pipeline_read(translation->served, translation->command, own ? translation->array : NULL,
+                        &pipeline);
     if (!check(translation, &pipeline) || (in_part && !check_parts(translation)) ||
         !check_joined(translation))
         return false;

@@ -52,9 +52,9 @@ bool spill_translate_list_collections(spill_translation_t *translation, bson_t *
 
 bool spill_translate_create(spill_translation_t *translation, bson_t *reply)
 {
-    if (spill_pipeline_concerns(translation->served, &translation->command->message->body))
+    if (spill_pipeline_concerns(translation->served, translation->command))
         return spill_translation_refuse(
-            translation, "viewOn", "create",
+            translation, "viewOn", translation->command->name,
             "a view would show heads without their pages: query the collection itself, or give the "
             "view a collection without a definition");
     return spill_translation_forward(translation, reply);

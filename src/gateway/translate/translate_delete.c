@@ -1,4 +1,5 @@
 /* delete: unmanaged owners by the client's statement, managed ones one by one. */
+#include "bson/value.h"
 #include "gateway/relay/classify.h"
 #include "gateway/translate/mention.h"
 #include "gateway/translate/removal.h"
@@ -139,11 +140,39 @@ static bool run(spill_translation_t *translation, const bson_t *document, spill_
     return done;
 }
 
+/* 0 or 1, of any type; servers take true and false, too. */
+static bool is_limit(const bson_iter_t *iter)
+{
+    int64_t limit;
+    spill_value_t value = spill_value_from_iter(iter);
+    if (BSON_ITER_HOLDS_BOOL(iter))
+        return true;
+    if (!spill_is_number(value.type))
+        return false;
+    spill_number_t number = spill_number_of(&value);
+    return spill_number_to_int64(&number, &limit) && (limit == 0 || limit == 1);
+}
+
+/* A statement without a limit is an error of servers, and not a delete of all that it finds. */
+static bool check_limits(spill_translation_t *translation)
+{
+    bson_t document;
+    bson_iter_t iter;
+    spill_statement_source_t source = spill_statement_source(translation, "deletes");
+    while (spill_statement_next(&source, &document))
+        if (!bson_iter_init_find(&iter, &document, "limit") || !is_limit(&iter))
+            return spill_translation_fail(translation, SPILL_SERVER_FAILED_TO_PARSE,
+                                          "spillway: each statement of a delete needs a limit of 0 "
+                                          "(all that it finds) or 1");
+    return true;
+}
+
 bool spill_translate_delete(spill_translation_t *translation, bson_t *reply)
 {
     const spill_served_collection_t *at = translation->at;
     if (at->array != NULL)
-        return spill_statements_run(translation, "deletes", run, reply);
+        return check_limits(translation) &&
+               spill_statements_run(translation, "deletes", run, reply);
     for (size_t i = 0; at->definitions[i] != NULL; i++)
         if (at->definitions[i]->page_collection[0] != '\0')
             return spill_translation_refuse(translation, at->definitions[i]->array, "delete",

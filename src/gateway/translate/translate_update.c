@@ -137,6 +137,7 @@ bool spill_update_read(spill_translation_t *translation, const bson_t *document,
     statement->upsert = flag(document, "upsert");
     statement->multi = flag(document, "multi");
     statement->has_filters = bson_iter_init_find(&iter, document, "arrayFilters");
+    statement->has_sort = bson_iter_init_find(&iter, document, "sort");
     statement->has_context = bson_iter_init_find(&iter, document, "collation") ||
                              spill_translation_find(translation, "let", &iter);
     return true;
@@ -149,13 +150,23 @@ static bool is_relayed(spill_translation_t *translation, const bson_t *document)
            spill_statement_is_relayed(&statement);
 }
 
+/* The owners are looked at one by one, and not in the order of a sort. */
+static bool check_sort(spill_translation_t *translation, const spill_statement_t *statement)
+{
+    bson_iter_t id;
+    return !statement->has_sort || spill_statement_is_relayed(statement) ||
+           translation->at->array == NULL || spill_filter_find_id(&statement->q, &id) ||
+           spill_translation_refuse(translation, translation->array, "sort",
+                                    "give the _id, or use findAndModify, which has a sort");
+}
+
 static bool run(spill_translation_t *translation, const bson_t *document, spill_sums_t *sums)
 {
     spill_statement_t statement;
     spill_change_t change;
     bson_t nothing = BSON_INITIALIZER;
     if (!spill_update_read(translation, document, &statement) ||
-        !spill_change_check_served(translation, &statement))
+        !spill_change_check_served(translation, &statement) || !check_sort(translation, &statement))
         return false;
     spill_change_init(&change, translation, &statement, &sums->numbers);
     change.attempt = attempt;

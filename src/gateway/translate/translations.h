@@ -25,7 +25,10 @@ bool spill_translate_create(spill_translation_t *translation, bson_t *reply);
 bool spill_translate_drop(spill_translation_t *translation, bson_t *reply);
 bool spill_translate_drop_database(spill_translation_t *translation, bson_t *reply);
 
-/* Does a pipeline read or write a served or hidden collection, or changes of any? (pipeline.c) */
-bool spill_pipeline_concerns(const spill_served_t *served, const bson_t *body);
+/* Does a pipeline, `out` or `viewOn` name a served or hidden collection? (pipeline.c) */
+bool spill_pipeline_concerns(const spill_served_t *served, const spill_client_command_t *command);
+
+/* Does a $changeStream show changes of a served collection? (pipeline.c) */
+bool spill_pipeline_watches(const spill_served_t *served, const spill_client_command_t *command);
 
 #endif
