@@ -61,6 +61,8 @@ typedef struct spill_migrated {
     const spill_error_t *failed; /* why the owner was skipped, or NULL */
 } spill_migrated_t;
 
+#define SPILL_MIGRATE_STEP_BYTES (1 << 20)
+
 typedef struct spill_migrate_options {
     spill_throttle_t *throttle; /* in elements; NULL: none */
     int threads;                /* owners at the same time; 0: one */
@@ -69,6 +71,11 @@ typedef struct spill_migrate_options {
      * before that place that have changed since are left to the next pass. (migrate_place.h)
      */
     bool resumes;
+    /*
+     * With a rate, an owner moves in steps of a second's elements, but of at least this size,
+     * because each step rewrites the document; 0: SPILL_MIGRATE_STEP_BYTES.
+     */
+    int64_t step_bytes;
     int64_t full_bytes; /* documents of at least this size are full; 0: as on a server */
     /*
      * The definition into which elements are copied later, or NULL. An unmanaged array with an
