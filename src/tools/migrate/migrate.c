@@ -214,7 +214,9 @@ static spill_code_t reshape(spill_migrate_pass_t *pass, const spill_oversized_t 
     spill_reshaped_t reshaped = {0};
     turn_t turn = begin_turn(pass, oversized);
     SPILL_TRY(spill_migrate_wait(pass, &turn.started_us, error));
+    spill_migrate_works(pass->options, &oversized->owner);
     spill_code_t code = reshape_owner(&turn, oversized, &reshaped, &failure);
+    spill_migrate_works(pass->options, NULL);
     spill_migrate_result_t added = {
         .moved = reshaped.elements, .pages = reshaped.pages, .changed = reshaped.changed};
     count_owner(&added, oversized);
@@ -338,7 +340,9 @@ static spill_code_t unmanage_owner(void *context, const spill_value_t *value, sp
     spill_error_t failure;
     int64_t elements = 0, started_us = 0;
     SPILL_TRY(spill_migrate_wait(pass, &started_us, error));
+    spill_migrate_works(pass->options, value);
     spill_code_t code = unmanage(pass, value, &elements, &failure);
+    spill_migrate_works(pass->options, NULL);
     spill_migrate_end_turn(pass, elements > 0 ? elements : 1, started_us);
     spill_migrate_result_t added = {.owners = code == SPILL_OK ? 1 : 0, .elements = elements};
     spill_migrated_t migrated = {.owner = value, .elements = elements, .unmanaged = true};

@@ -86,6 +86,8 @@ typedef struct spill_migrate_options {
     /* All may be NULL. Called by any of these threads, one at a time. */
     void (*migrated)(void *context, const spill_migrated_t *migrated);
     void (*progress)(void *context, const spill_migrate_result_t *result);
+    /* A thread begins to work on an owner, and (NULL) ends it. By several threads at a time. */
+    void (*works)(void *context, const spill_value_t *owner);
     void (*caught_up)(void *context, const spill_copy_result_t *result);
     /* An undo has measured every owner, and begins to unmanage them. */
     void (*measured)(void *context, const spill_migrate_result_t *all);

@@ -278,6 +278,12 @@ bool spill_migrate_is_owner_failure(spill_code_t code)
            code == SPILL_CONFLICT || code == SPILL_INVALID;
 }
 
+void spill_migrate_works(const spill_migrate_options_t *options, const spill_value_t *owner)
+{
+    if (options && options->works)
+        options->works(options->context, owner);
+}
+
 /* Report the result and what the owners in progress have done; report_lock is held. */
 static void show_progress(const spill_migrate_pass_t *pass)
 {

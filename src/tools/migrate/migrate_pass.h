@@ -67,6 +67,9 @@ spill_code_t spill_migrate_wait(spill_migrate_pass_t *pass, int64_t *started_us,
                                 spill_error_t *error);
 void spill_migrate_end_turn(spill_migrate_pass_t *pass, int64_t elements, int64_t started_us);
 
+/* Report that this thread begins to work on an owner, and (NULL) ends it. */
+void spill_migrate_works(const spill_migrate_options_t *options, const spill_value_t *owner);
+
 /*
  * A step of an owner moved elements to pages, and the owner is not done yet: progress shows them.
  * Before the owner is reported, take its steps back with negative numbers, which shows nothing.
