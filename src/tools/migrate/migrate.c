@@ -8,6 +8,7 @@
 #include "tools/migrate/migrate_pass.h"
 #include "tools/migrate/planned.h"
 #include "tools/migrate/undoing.h"
+#include "tools/missing_owner.h"
 #include "tools/transfer/transfer.h"
 #include "util/error.h"
 #include "util/text.h"
