@@ -709,55 +709,6 @@ static void every_call_with_full_documents_fails_once(void **state)
     }
 }
 
-/* What a throttled migration of long arrays has reported. */
-typedef struct paced {
-    world_t *world;
-    int64_t began_us, moved;
-    int reports;
-} paced_t;
-
-static void check_pace(void *context, const spill_migrate_result_t *result)
-{
-    paced_t *paced = context;
-    double seconds = (double)(paced->world->now_us - paced->began_us) / 1e6;
-    assert_true(result->moved >= paced->moved && result->moved <= result->elements);
-    paced->moved = result->moved;
-    paced->reports++;
-    assert_true((double)result->moved <= 100 * (seconds + 1));
-}
-
-/*
- * The last owners of a migration are long. It moves no more elements than the rate allows, to a
- * second's worth, and progress shows every step of an owner.
- */
-static void the_rate_is_paid_while_an_owner_moves(void **state)
-{
-    (void)state;
-    static world_t world;
-    for (int memory = 0; memory < 2; memory++) {
-        spill_throttle_t throttle;
-        spill_migrate_result_t result = {0};
-        spill_error_t error;
-        open_world(&world, memory, false, 1);
-        const spill_throttle_options_t pace = {.rate_per_s = 100,
-                                               .clock = world.store->options.clock};
-        spill_throttle_init(&throttle, &pace);
-        fill(&world, 0, 5);
-        fill(&world, 1, ELEMENTS_MAX - 1);
-        fill(&world, 2, ELEMENTS_MAX - 1);
-        paced_t paced = {.world = &world, .began_us = world.now_us};
-        spill_migrate_options_t options = {
-            .throttle = &throttle, .step_bytes = 1, .progress = check_pace, .context = &paced};
-        assert_int_equal(spill_migrate(world.array, &options, &result, &error), SPILL_OK);
-        assert_true(result.moved > 2 * ELEMENTS_MAX - 4 * (THRESHOLD + PAGE));
-        assert_int_equal(paced.moved, result.moved);
-        assert_int_equal(result.elements, 5 + 2 * (ELEMENTS_MAX - 1));
-        assert_true(paced.reports >= 2 * ELEMENTS_MAX / 100);
-        check_reshaped(&world);
-        close_world(&world);
-    }
-}
-
 /* A client that removes page 0 right after the first cut, before the page is read again. */
 typedef struct remover {
     world_t *world;
@@ -825,7 +776,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(survey_predicts_migration),
         cmocka_unit_test(survey_estimates_pages_bounded_by_bytes),
-        cmocka_unit_test(the_rate_is_paid_while_an_owner_moves),
         cmocka_unit_test(page_missing_after_cut_is_reported),
         cmocka_unit_test(every_call_of_a_migration_fails_once),
         cmocka_unit_test(every_call_of_an_undo_fails_once),
