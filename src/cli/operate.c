@@ -629,7 +629,7 @@ static void report_resumed(const spill_cli_migrate_t *run, bool resumed)
     if (resumed && !run->invocation->quiet)
         fprintf(stderr,
                 "spillway: '%s': the search began where the interrupted run ended; owners before "
-                "that place that have changed since are left to the next run\n",
+                "that position that have changed since are left to the next run\n",
                 run->definition->name);
 }
 
