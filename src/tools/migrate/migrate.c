@@ -246,6 +246,7 @@ spill_code_t spill_migrate(spill_array_t *array, const spill_migrate_options_t *
     SPILL_TRY(check_definition(&array->definition, error));
     SPILL_TRY(spill_migrate_pass_place(&pass, &place, error));
     result->resumed = place.resumed;
+    spill_migrate_place_mark(&place);
     spill_adoption_begin(array);
     spill_code_t code = spill_migrate_each(&pass, reshape, SPILL_OWNERS_AT_A_TIME, error);
     spill_adoption_end(array);
