@@ -143,7 +143,7 @@ bool spill_when_has_interval(const spill_growth_forecast_t *growth, const spill_
 
 /* What "80 %" means in these texts. */
 #define SPILL_INTERVAL_MEANING                                                                     \
-    "80 %: in about eight of ten cases the true date lies between these two dates."
+    "80 % behind a date: in about eight of ten cases the true date is within these dates."
 
 /*
  * The horizons range from a 64th of the past to all of it, each a fifth longer than the last; this
