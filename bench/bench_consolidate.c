@@ -124,7 +124,7 @@ static void print_passes(const char *name, double megabytes, double *seconds, do
 static void bench_rounds(bench_t *bench)
 {
     enum { ROUNDS = 7, QUICK_ROUNDS = 3 };
-    int rounds = bench->quick ? QUICK_ROUNDS : ROUNDS;
+    int rounds = measure_count(bench->quick ? QUICK_ROUNDS : ROUNDS, 1);
     double bulk[ROUNDS], first[ROUNDS], all[ROUNDS], first_ratios[ROUNDS], all_ratios[ROUNDS];
     bson_t **documents = bson_malloc((size_t)bench->documents * sizeof *documents);
     double megabytes = 0;

@@ -314,8 +314,9 @@ static void bench_set(bench_t *bench, int rounds)
     set_t set = {.next = 0};
     ours_open_set(&set.ours, bench, false);
     bare_open(&set.bare, bench, false, 1);
-    ours_adds(&set, 0, SET_LENGTH);
-    bare_adds(&set, 0, SET_LENGTH);
+    int length = measure_count(SET_LENGTH, 1000);
+    ours_adds(&set, 0, length);
+    bare_adds(&set, 0, length);
     int count = bench->quick ? 10000 : 20000;
     measure_figure_t figure = {.name = "set",
                                .what = "adds to a set of 64 000 ids; bare engine, the same check",
@@ -566,7 +567,7 @@ static void bench_long(bench_t *bench, int rounds)
     if (!measure_wanted(report, "newest-page") && !measure_wanted(report, "deep-page") &&
         !measure_wanted(report, "deep-anywhere") && !measure_wanted(report, "append-long"))
         return;
-    int length = bench->quick ? 100000 : 1000000;
+    int length = measure_count(bench->quick ? 100000 : 1000000, 12000);
     int count = bench->quick ? 2000 : 10000;
     ours_t ours;
     bare_t bare;
@@ -606,7 +607,7 @@ static void bench_long(bench_t *bench, int rounds)
     if (measure_wanted(report, any.name))
         measure_figure(report, &any);
     for (int i = 1; i <= ours.owners; i++)
-        ours_fill(&ours, i, 1000);
+        ours_fill(&ours, i, measure_count(1000, 100));
     measure_figure_t append = {.name = "append-long",
                                .what = "an append at the full length, against one at 1000",
                                .bar = 1.15,
@@ -623,11 +624,16 @@ static void bench_long(bench_t *bench, int rounds)
 
 /* ---- the newest pages of many owners --------------------------------------------------------- */
 
+static int cached_owners(void)
+{
+    return measure_count(CACHED_OWNERS, 200);
+}
+
 /* An owner in random order. */
 static int next_owner(uint64_t *random)
 {
     *random = *random * UINT64_C(6364136223846793005) + 1442695040888963407;
-    return (int)((*random >> 33) % CACHED_OWNERS);
+    return (int)((*random >> 33) % (uint64_t)cached_owners());
 }
 
 static void newest_pages_anywhere(void *context, int thread, int count)
@@ -674,9 +680,9 @@ static void bench_cached(bench_t *bench, int rounds)
     if (!measure_wanted(report, "newest-cached") && !measure_wanted(report, "feed"))
         return;
     ours_t ours;
-    ours_open_cached(&ours, bench, false, CACHED_OWNERS, LARGE_CACHE);
-    ours_appends_in_turn(&ours, 0, CACHED_OWNERS * CACHED_LENGTH);
-    for (int owner = 0; owner < CACHED_OWNERS; owner++)
+    ours_open_cached(&ours, bench, false, cached_owners(), LARGE_CACHE);
+    ours_appends_in_turn(&ours, 0, cached_owners() * CACHED_LENGTH);
+    for (int owner = 0; owner < cached_owners(); owner++)
         ours_page(&ours, owner, INT64_MAX);
     int count = bench->quick ? 20000 : 100000;
     measure_figure_t cached = {.name = "newest-cached",

@@ -294,8 +294,9 @@ int main(int argc, char **argv)
     feed_t feed = {.owners = 2000, .threads = 8, .count = 200, .rounds = 25};
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--quick") == 0) {
-            feed.owners = 200;
-            feed.rounds = 5;
+            feed.owners = measure_count(200, 20);
+            feed.rounds = measure_count(5, 1);
+            feed.count = measure_count(feed.count, 40);
         } else if (strcmp(argv[i], "--threads") == 0 && i + 1 < argc) {
             feed.threads = atoi(argv[++i]);
         } else if (strncmp(argv[i], "mongodb", strlen("mongodb")) == 0) {

@@ -122,7 +122,7 @@ static double measure_side(const char *port, const char *command, int connection
     int64_t started_ns = now_ns();
     for (int i = 0; i < connections; i++)
         pthread_create(&callers[i].thread, NULL, call_on, &callers[i]);
-    usleep(ROUND_US);
+    usleep((useconds_t)measure_count(ROUND_US, ROUND_US / 10));
     atomic_store(&ending, true);
     for (int i = 0; i < connections; i++) {
         pthread_join(callers[i].thread, NULL);

@@ -81,18 +81,23 @@ static int compare_seconds(const void *left, const void *right)
 }
 
 /* The fastest tenth is nearly free of other processes' noise; the mean includes spills. */
+static int push_count(void)
+{
+    return measure_count(PUSHES, PUSHES / 10);
+}
+
 static void print_costs(const char *what, double seconds[SIDES][PUSHES])
 {
     double mean[SIDES] = {0};
     for (int side = 0; side < SIDES; side++) {
-        for (int i = 0; i < PUSHES; i++)
-            mean[side] += seconds[side][i] / PUSHES;
-        qsort(seconds[side], PUSHES, sizeof(double), compare_seconds);
+        for (int i = 0; i < push_count(); i++)
+            mean[side] += seconds[side][i] / push_count();
+        qsort(seconds[side], (size_t)push_count(), sizeof(double), compare_seconds);
     }
     printf("%s:", what);
     for (int tenths = 1; tenths <= 5; tenths += 4) {
-        double direct = seconds[DIRECT][PUSHES * tenths / 10];
-        double through = seconds[GATEWAY][PUSHES * tenths / 10];
+        double direct = seconds[DIRECT][push_count() * tenths / 10];
+        double through = seconds[GATEWAY][push_count() * tenths / 10];
         printf(" p%d0 direct %.0f us, gateway %.0f us, ratio %.2f;", tenths, direct * 1e6,
                through * 1e6, through / direct);
     }
@@ -119,7 +124,7 @@ static void measure_plain(const int *sockets, int gateway)
     double before_us = wire_processor_us(gateway);
     static double seconds[SIDES][PUSHES];
     char owner[OWNER_SIZE];
-    for (int i = -WARM; i < PUSHES; i++) {
+    for (int i = -WARM; i < push_count(); i++) {
         name_owner(owner, "plain", i < 0 ? -1 : i / PLAIN_LENGTH);
         for (int side = 0; side < SIDES; side++) {
             if (i == -WARM || (i >= 0 && i % PLAIN_LENGTH == 0))
@@ -132,7 +137,7 @@ static void measure_plain(const int *sockets, int gateway)
         }
     }
     print_costs("plain", seconds);
-    print_processor(gateway, before_us, PUSHES + WARM);
+    print_processor(gateway, before_us, push_count() + WARM);
 }
 
 static void measure_long(const int *sockets, int gateway)
@@ -141,7 +146,7 @@ static void measure_long(const int *sockets, int gateway)
     static double seconds[SIDES][PUSHES];
     char owner[OWNER_SIZE];
     bson_t *own = make_push(collections[GATEWAY], "long");
-    for (int i = -WARM; i < PUSHES; i++) {
+    for (int i = -WARM; i < push_count(); i++) {
         name_owner(owner, "empty", i);
         insert(sockets[DIRECT], collections[DIRECT], owner);
         bson_t *command = make_push(collections[DIRECT], owner);
@@ -154,7 +159,7 @@ static void measure_long(const int *sockets, int gateway)
     }
     bson_destroy(own);
     print_costs("long", seconds);
-    print_processor(gateway, before_us, PUSHES + WARM);
+    print_processor(gateway, before_us, push_count() + WARM);
 }
 
 /* ---- a hot owner ----------------------------------------------------------------------------- */
@@ -191,7 +196,7 @@ static double measure_hot_side(const char *port, const char *collection, const c
     double started = measure_now();
     for (int i = 0; i < HOT; i++)
         pthread_create(&pushers[i].thread, NULL, push_on, &pushers[i]);
-    sleep(HOT_SECONDS);
+    sleep((unsigned)measure_count(HOT_SECONDS, 1));
     atomic_store(&ending, true);
     for (int i = 0; i < HOT; i++) {
         pthread_join(pushers[i].thread, NULL);
@@ -211,7 +216,7 @@ static void measure_hot(char **ports, int rounds, int gateway)
         name_owner(owner, "hot", round);
         for (int side = 0; side < SIDES; side++)
             rates[side][round] = measure_hot_side(ports[side], hot_collections[side], owner);
-        pushes += rates[GATEWAY][round] * HOT_SECONDS;
+        pushes += rates[GATEWAY][round] * measure_count(HOT_SECONDS, 1);
     }
     double direct = measure_median(rates[DIRECT], (size_t)rounds);
     double through = measure_median(rates[GATEWAY], (size_t)rounds);

@@ -33,6 +33,7 @@ enum {
     HOUR = 3600,       /* elements of an hour's window: one each second */
     FIRST_HOUR = 2000, /* of the first window: element 0 is at 12:26:40 */
     LENGTH_QUICK = 50000,
+    SMALLEST = 250, /* a short owner has pages */
     SETTLE_SECONDS = 15,
     READS = 20, /* in a round */
     REMOVALS = 5,
@@ -407,7 +408,7 @@ static void bench_kind(bench_t *bench, const kind_t *kind)
         measure(&pair, "remove-top", top_removals, bench->read_rounds, REMOVALS);
     }
     measure(&pair, "append", appends, bench->rounds, CAPACITY * CYCLES);
-    if (kind->removal && bench->shorts >= SHORT)
+    if (kind->removal && (bench->shorts >= SHORT || measure_is_smallest()))
         measure(&pair, "remove", removals, bench->read_rounds, REMOVALS);
     spill_array_close(pair.longer.array);
     close_store(bench);
@@ -443,11 +444,13 @@ int main(int argc, char **argv)
                          "[--only NAME] [--dir FOLDER | --server | mongodb://HOST/]");
     }
     if (quick)
-        bench.length = LENGTH_QUICK;
+        bench.length = measure_count(LENGTH_QUICK, SMALLEST);
+    if (measure_is_smallest())
+        bench.shorts = SMALLEST;
     if (bench.shorts < SHORT_MIN || bench.shorts > bench.length)
         measure_stop("--short is a number from %d to the length", SHORT_MIN);
-    bench.rounds = quick || bench.server ? 5 : 15;
-    bench.read_rounds = bench.server ? 25 : 99;
+    bench.rounds = measure_count(quick || bench.server ? 5 : 15, 1);
+    bench.read_rounds = measure_count(bench.server ? 25 : 99, 1);
     measure_print_header();
     for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
         bench_kind(&bench, &KINDS[i]);

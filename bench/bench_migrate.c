@@ -137,7 +137,7 @@ static double undo(const bench_t *bench, spill_array_t *array)
 static void bench_speed(bench_t *bench)
 {
     enum { ROUNDS = 7, QUICK_ROUNDS = 3 };
-    int rounds = bench->quick ? QUICK_ROUNDS : ROUNDS;
+    int rounds = measure_count(bench->quick ? QUICK_ROUNDS : ROUNDS, 1);
     double bulk[ROUNDS], ours[ROUNDS], ratios[ROUNDS], undone[ROUNDS], undo_ratios[ROUNDS];
     int64_t calls = 0, undo_calls = 0;
     for (int i = -1; i < rounds; i++) { /* round -1 warms up */
@@ -296,7 +296,8 @@ static cost_t stage(bench_t *bench, const spill_planned_t *planned, int64_t *cal
     spill_store_counters(bench->store, &after);
     *calls = after.calls - before.calls;
     if (result.failed > 0 || result.copied.elements != (int64_t)bench->owners * bench->length)
-        measure_stop("%lld elements were copied", (long long)result.copied.elements);
+        measure_stop("%lld owners failed, and %lld elements were copied", (long long)result.failed,
+                     (long long)result.copied.elements);
     spill_array_close(array);
     return cost;
 }
@@ -315,7 +316,7 @@ static void end_stage(bench_t *bench, const spill_planned_t *planned)
 static void bench_staged(bench_t *bench, const char *name, const char *preset)
 {
     enum { ROUNDS = 5, QUICK_ROUNDS = 2 };
-    int rounds = bench->quick ? QUICK_ROUNDS : ROUNDS;
+    int rounds = measure_count(bench->quick ? QUICK_ROUNDS : ROUNDS, 1);
     double ratios[ROUNDS], ours[ROUNDS];
     int64_t calls = 0, elements = (int64_t)bench->owners * bench->length;
     cost_t all_ours = {0}, all_theirs = {0};
@@ -480,7 +481,7 @@ static double beside_migration(bench_t *bench, samples_t *samples, int number, d
 static void bench_latency(bench_t *bench)
 {
     enum { ROUNDS = 5, QUICK_ROUNDS = 2, ALONE_S = 10 };
-    int rounds = bench->quick ? QUICK_ROUNDS : ROUNDS;
+    int rounds = measure_count(bench->quick ? QUICK_ROUNDS : ROUNDS, 1);
     double alone[ROUNDS], free[ROUNDS], held[ROUNDS], shares[ROUNDS];
     double free_ratios[ROUNDS], held_ratios[ROUNDS];
     samples_t *samples =
@@ -490,7 +491,7 @@ static void bench_latency(bench_t *bench)
     for (int i = 0; i < rounds; i++) {
         double free_rate, held_rate;
         pid_t client = start_client(bench, samples);
-        sleep(ALONE_S);
+        sleep((unsigned)measure_count(ALONE_S, 1));
         alone[i] = end_client(client, samples);
         free[i] = beside_migration(bench, samples, 2 * i, 0, &free_rate);
         held[i] = beside_migration(bench, samples, 2 * i + 1, alone[i], &held_rate);

@@ -234,7 +234,8 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(argv[i], "--quick") == 0) {
-            bench.sizes = (sizes_t){200000, 100000, 4000};
+            int part = measure_count(1, 100);
+            bench.sizes = (sizes_t){200000 / part, 100000 / part, 4000 / part};
             continue;
         }
         if (value && strcmp(argv[i], "--rounds") == 0)

@@ -208,7 +208,7 @@ int main(int argc, char **argv)
     spill_error_t error;
     for (; at < argc && argv[at][0] == '-'; at++) {
         if (strcmp(argv[at], "--quick") == 0)
-            rounds = 9;
+            rounds = measure_count(9, 1);
         else if (strcmp(argv[at], "--home") == 0 && at + 1 < argc)
             bench.home = argv[++at];
         else

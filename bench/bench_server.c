@@ -249,7 +249,7 @@ static void unmanaged_finds(void *context, int thread, int count)
 /* Spillway's appends at the full length, against pushes to arrays of several lengths. */
 static void bench_length(bench_t *bench)
 {
-    int length = bench->quick ? 50000 : 1000000;
+    int length = measure_count(bench->quick ? 50000 : 1000000, 100);
     bool filled = false;
     ours_t ours = ours_open(bench, "long", THRESHOLD, PAGE_CAPACITY);
     measure_side_t append = {ours_appends, &ours, 25 * PAGE_CAPACITY}; /* 25 spills */
@@ -312,7 +312,7 @@ static void bench_fields(bench_t *bench)
     plain_t without = unmanaged_open(bench, "fieldsPlain", 0, 0);
     plain_t with = unmanaged_open(bench, "fields", 0, 0);
     ours_t ours = ours_open(bench, "fields", THRESHOLD, PAGE_CAPACITY);
-    ours_fill(&ours, 10000);
+    ours_fill(&ours, measure_count(10000, 100));
     measure_figure_t figure = {.name = "fields",
                                .what =
                                    "reading the owner's name / from a document without the array",
@@ -333,7 +333,7 @@ static void bench_newest(bench_t *bench)
         return;
     enum { LENGTH = HOT_THRESHOLD + HOT_CAPACITY / 2 };
     ours_t ours = ours_open(bench, "newest", HOT_THRESHOLD, HOT_CAPACITY);
-    ours_fill(&ours, 10 * HOT_CAPACITY + HOT_CAPACITY / 2);
+    ours_fill(&ours, measure_count(10, 1) * HOT_CAPACITY + HOT_CAPACITY / 2);
     plain_t plain = unmanaged_open(bench, "newestPlain", LENGTH, 0);
     plain.page = true;
     measure_figure_t figure = {
@@ -483,7 +483,7 @@ static void bench_set(bench_t *bench)
 {
     if (!measure_wanted(&bench->report, "set"))
         return;
-    int length = bench->quick ? 8000 : 64000;
+    int length = measure_count(bench->quick ? 8000 : 64000, 200);
     spill_error_t error;
     spill_definition_t definition;
     set_t ours = {.bench = bench}, plain = {.bench = bench, .collection = "setPlain"};

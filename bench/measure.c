@@ -19,6 +19,16 @@ double measure_median(double *values, size_t count)
     return spill_median_of(values, count);
 }
 
+bool measure_is_smallest(void)
+{
+    return getenv("SPILLWAY_BENCH_SMALLEST") != NULL;
+}
+
+int measure_count(int count, int smallest)
+{
+    return measure_is_smallest() ? smallest : count;
+}
+
 void measure_stop(const char *format, ...)
 {
     va_list arguments;
@@ -27,7 +37,7 @@ void measure_stop(const char *format, ...)
     vfprintf(stderr, format, arguments);
     fprintf(stderr, "\n");
     va_end(arguments);
-    exit(EXIT_FAILURE);
+    exit(MEASURE_ERROR);
 }
 
 void measure_check(spill_code_t code, const spill_error_t *error)
@@ -61,8 +71,10 @@ void measure_print_header(void)
 /* Microseconds for one operation. */
 static double cost(const measure_side_t *side, int threads)
 {
-    return measure_threads(side->run, side->context, threads, side->count) * 1e6 /
-           ((double)threads * side->count);
+    enum { SMALLEST = 5 };
+    int count = side->count < SMALLEST ? side->count : measure_count(side->count, SMALLEST);
+    return measure_threads(side->run, side->context, threads, count) * 1e6 /
+           ((double)threads * count);
 }
 
 void measure_figure(measure_report_t *report, const measure_figure_t *figure)
@@ -71,7 +83,8 @@ void measure_figure(measure_report_t *report, const measure_figure_t *figure)
     double other[ROUNDS_MAX];
     double ratios[ROUNDS_MAX];
     char bar[16] = "no bar";
-    for (int i = -1; i < figure->rounds; i++) { /* round -1 warms up */
+    size_t rounds = (size_t)measure_count(figure->rounds, 1);
+    for (int i = -1; i < (int)rounds; i++) { /* round -1 warms up */
         double theirs = cost(&figure->other, figure->threads);
         double mine = cost(&figure->ours, figure->threads);
         if (i < 0)
@@ -80,7 +93,6 @@ void measure_figure(measure_report_t *report, const measure_figure_t *figure)
         other[i] = theirs;
         ratios[i] = figure->at_most ? mine / theirs : theirs / mine;
     }
-    size_t rounds = (size_t)figure->rounds;
     double ratio = measure_median(ratios, rounds);
     bool kept = figure->at_most ? ratio <= figure->bar : ratio >= figure->bar;
     const char *verdict = figure->bar == 0 ? "" : kept ? "ok" : "FAIL";

@@ -17,7 +17,25 @@ double measure_now(void); /* seconds, from any point in time */
 /* Reorders the values. */
 double measure_median(double *values, size_t count);
 
-/* End the program with a message. measure_check does so only if the code is not SPILL_OK. */
+/*
+ * The exit code of a benchmark is 0, or 1 if a figure missed its bar, or MEASURE_ERROR if it could
+ * not measure.
+ */
+#define MEASURE_ERROR 2
+
+/*
+ * Is SPILLWAY_BENCH_SMALLEST set? Then a test only runs the program: each figure once, with little
+ * work. The times say nothing.
+ */
+bool measure_is_smallest(void);
+
+/* `smallest` in that case, else `count`. */
+int measure_count(int count, int smallest);
+
+/*
+ * Print "benchmark: " and a message on stderr, and end the program with MEASURE_ERROR.
+ * measure_check does so only if the code is not SPILL_OK.
+ */
 void measure_stop(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 void measure_check(spill_code_t code, const spill_error_t *error);
 

@@ -128,7 +128,7 @@ typedef struct spill_error {
                      *   not answer, or a deadline has passed. After SPILL_UNKNOWN, repeat an
                      *   append only with an operation id */
     spill_reason_t reason; /**< for callers that handle some refusals themselves */
-    /** A whole sentence for a person; it names the place (owner, page, file, line). */
+    /** A whole sentence for a person; it names the owner, page, file or line. */
     char message[SPILL_ERROR_MESSAGE_SIZE];
     int64_t reserved[4]; /**< 0: for fields of later versions */
 } spill_error_t;

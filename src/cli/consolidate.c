@@ -59,6 +59,19 @@ static void show_progress(void *context, const spill_consolidate_progress_t *pro
         progress->documents_all, seconds > 0 ? (double)progress->documents / seconds : 0);
 }
 
+static void note_work(void *context, const char *collection)
+{
+    consolidate_run_t *run = context;
+    bson_t storage = BSON_INITIALIZER;
+    if (collection) {
+        spill_value_t name = spill_value_from_utf8(&storage, collection);
+        spill_job_metrics_owner_begins(&run->operate.metrics, &name);
+    } else {
+        spill_job_metrics_owner_ends(&run->operate.metrics);
+    }
+    bson_destroy(&storage);
+}
+
 static void log_moved(void *context, const spill_consolidate_moved_t *moved)
 {
     consolidate_run_t *run = context;
@@ -294,6 +307,7 @@ static spill_exit_t run_consolidate(const spill_invocation_t *invocation)
     run.options.pause_s = given->max_pause;
     run.options.moved = log_moved;
     run.options.progress = show_progress;
+    run.options.works = note_work;
     run.options.opened = report_opened;
     run.options.context = &run;
     spill_code_t code = spill_cli_operate_start(&run.operate, invocation, &given->operate,

@@ -23,8 +23,9 @@
  */
 enum { LINE_SIZE = 128, CLIENT_MS = 2000 };
 
-/* An answer has two texts at most, the progress and an error; a byte may become six in JSON. */
-enum { ANSWER_SIZE = 8192 };
+/* The longest texts of an answer are the progress, an owner and two errors; a byte may become six
+ * in JSON. */
+enum { ANSWER_SIZE = 16384 };
 
 #define TEXT_OF_TOKEN(token) #token
 #define TEXT_OF(macro) TEXT_OF_TOKEN(macro)
@@ -42,8 +43,10 @@ typedef struct answer {
     char progress[SPILL_CLI_PROGRESS_TEXT];
     spill_job_failures_t passed;
     int64_t failed_ms, next_ms, gives_up_ms; /* since 1970; SPILL_DATE_UNKNOWN: never */
-    char log[SPILL_LOST_LINES_TEXT];         /* what the file of --log lacks; "": nothing */
-    const char *failed;                      /* the command was wrong; or NULL */
+    spill_value_t owner;             /* in progress; BSON_TYPE_EOD: none, or it is too long */
+    int64_t owner_ms;                /* since when it is; SPILL_DATE_UNKNOWN: none is */
+    char log[SPILL_LOST_LINES_TEXT]; /* what the file of --log lacks; "": nothing */
+    const char *failed;              /* the command was wrong; or NULL */
 } answer_t;
 
 #define ANSWER(type, member, name, ...) SPILL_FIELD(type, answer_t, member, name, __VA_ARGS__)
@@ -65,6 +68,8 @@ static const spill_field_t answer_fields[] = {
     ANSWER(DATE, failed_ms, "lastErrorTime", .flags = SPILL_FIELD_OPTIONAL),
     ANSWER(DATE, next_ms, "nextPass", .flags = SPILL_FIELD_OPTIONAL),
     ANSWER(DATE, gives_up_ms, "givesUp", .flags = SPILL_FIELD_OPTIONAL),
+    ANSWER(VALUE, owner, "owner", .flags = SPILL_FIELD_SPARSE),
+    ANSWER(DATE, owner_ms, "ownerSince", .flags = SPILL_FIELD_OPTIONAL),
     ANSWER(CHARS, log, "log", .flags = SPILL_FIELD_OPTIONAL | SPILL_FIELD_REPAIRED),
     ANSWER(TEXT, failed, "failed", .flags = SPILL_FIELD_SPARSE)};
 static const spill_record_t answer_record = SPILL_RECORD("answer", answer_t, answer_fields);
@@ -119,6 +124,7 @@ static int64_t date_of(int64_t us)
 static void send_answer(const spill_cli_control_t *control, int client, const char *failed)
 {
     SPILL_SCOPED(spill_text_release) spill_text_t text = {0};
+    spill_job_owner_t longest;
     answer_t answer = {.job = control->job,
                        .pid = getpid(),
                        .paused = atomic_load(&control->pace->paused),
@@ -132,6 +138,9 @@ static void send_answer(const spill_cli_control_t *control, int client, const ch
     answer.failed_ms = date_of(answer.passed.failed_us);
     answer.next_ms = date_of(answer.passed.next_us);
     answer.gives_up_ms = date_of(answer.passed.gives_up_us);
+    spill_job_metrics_longest(control->metrics, &longest);
+    answer.owner = spill_job_owner_value(&longest);
+    answer.owner_ms = date_of(longest.since_us);
     spill_lost_lines_text(control->metrics->log, answer.log);
     if (spill_text_open(&text, NULL) != SPILL_OK)
         return;
@@ -324,6 +333,20 @@ static void print_passes(const answer_t *answer)
         spill_cli_print("log          %s\n", answer->log);
 }
 
+/* What the job works on, so that an operator sees why it stands still. */
+static void print_owner(const answer_t *answer)
+{
+    if (answer->owner_ms == SPILL_DATE_UNKNOWN)
+        return;
+    char *owner =
+        answer->owner.type != BSON_TYPE_EOD ? spill_value_to_json(&answer->owner, false) : NULL;
+    double seconds = (double)(spill_clock_now_us(NULL) / 1000 - answer->owner_ms) / 1e3;
+    spill_cli_print("owner        %s, for %s, since %s\n", owner ? owner : "(too long to show)",
+                    spill_duration_text(seconds > 0 ? seconds : 0).text,
+                    spill_time_text(answer->owner_ms).text);
+    bson_free(owner);
+}
+
 static void print_answer(const answer_t *answer)
 {
     if (answer->passed.definition[0] != '\0')
@@ -336,6 +359,7 @@ static void print_answer(const answer_t *answer)
     printf("max-latency  ");
     printf(answer->max_latency_ms > 0 ? "%" PRId64 " ms\n" : "not limited\n",
            answer->max_latency_ms);
+    print_owner(answer);
     print_passes(answer);
     if (answer->progress[0] != '\0')
         spill_cli_print("%s\n", answer->progress);
@@ -345,6 +369,7 @@ static void print_answer(const answer_t *answer)
 static spill_exit_t show(const spill_invocation_t *invocation, const char *line)
 {
     answer_t answer = {.failed_ms = SPILL_DATE_UNKNOWN,
+                       .owner_ms = SPILL_DATE_UNKNOWN,
                        .next_ms = SPILL_DATE_UNKNOWN,
                        .gives_up_ms = SPILL_DATE_UNKNOWN};
     spill_error_t error;
@@ -401,23 +426,23 @@ const spill_command_t spill_command_control = {
     .arguments_min = 2,
     .arguments_max = 3,
     .summary = "Watch and change a running migrate, sweep or consolidate",
-    .text =
-        "PATH is the socket of a job that was started with --control PATH. Only its user may "
-        "use it. Commands:\n"
-        "\n"
-        "  status           what the job does, its failures, the next pass, when it gives up, its "
-        "settings\n"
-        "  rate N           at most N elements or documents per second; 0: not limited\n"
-        "  threads N        N threads, 1 to " THREADS_MAX "\n"
-        "  max-latency MS   wait while the server takes longer for a small read; 0: never\n"
-        "  pause            wait; owners and chunks in progress end first\n"
-        "  resume           continue\n"
-        "\n"
-        "Each prints the settings that are then valid. They last until the job ends.\n"
-        "\n"
-        "Examples:\n"
-        "  spillway migrate mongodb://localhost/shop plan.json --execute --control job.sock\n"
-        "  spillway control job.sock status\n"
-        "  spillway control job.sock rate 500",
+    .text = "PATH is the socket of a job that was started with --control PATH. Only its user may "
+            "use it. Commands:\n"
+            "\n"
+            "  status           what the job does, the owner in progress, its failures, the next "
+            "pass, when it gives up, its "
+            "settings\n"
+            "  rate N           at most N elements or documents per second; 0: not limited\n"
+            "  threads N        N threads, 1 to " THREADS_MAX "\n"
+            "  max-latency MS   wait while the server takes longer for a small read; 0: never\n"
+            "  pause            wait; owners and chunks in progress end first\n"
+            "  resume           continue\n"
+            "\n"
+            "Each prints the settings that are then valid. They last until the job ends.\n"
+            "\n"
+            "Examples:\n"
+            "  spillway migrate mongodb://localhost/shop plan.json --execute --control job.sock\n"
+            "  spillway control job.sock status\n"
+            "  spillway control job.sock rate 500",
     .common = SPILL_COMMON_FOLDS | SPILL_COMMON_JSON | SPILL_COMMON_QUIET,
     .run = run_control};

@@ -72,8 +72,9 @@ static int64_t page_number(const explain_t *explain, const bson_t *document)
     bson_iter_t iter;
     bool counted =
         explain->next_page < 0 || spill_schema_of(explain->definition)->has_referenced_elements;
-    return !counted && spill_path_find(document, "_id.page", &iter) ? bson_iter_as_int64(&iter)
-                                                                    : explain->next_page;
+    return !counted && spill_path_find(document, SPILL_STORED_PAGE_NUMBER, &iter)
+               ? bson_iter_as_int64(&iter)
+               : explain->next_page;
 }
 
 /* A head has bookkeeping for each of its arrays; a page and a bucket's document have one. */

@@ -598,7 +598,7 @@ const spill_command_t spill_command_migrate = {
         "\"overflowPages\": {\"$exists\": false}, or the name in your definition, into their "
         "filters). No acknowledged write is lost or doubled. It may be killed at any moment: run "
         "the same command to continue. It begins where the killed run ended; the next run, or "
-        "`sweep', finds what has grown before that place. Full documents, "
+        "`sweep', finds what has grown before that position. Full documents, "
         "to which every push fails, are adopted too.\n"
         "\n"
         "Owners that fail (damaged, or full and edited at that moment) are skipped and "

@@ -447,6 +447,15 @@ static void report_owner(void *context, const spill_migrated_t *migrated)
     fprintf(stderr, "spillway: skipped: %s\n", migrated->failed->message);
 }
 
+static void note_work(void *context, const spill_value_t *owner)
+{
+    spill_cli_migrate_t *run = context;
+    if (owner)
+        spill_job_metrics_owner_begins(&run->operate.metrics, owner);
+    else
+        spill_job_metrics_owner_ends(&run->operate.metrics);
+}
+
 static void log_recovered(void *context, const char *name, const spill_value_t *owner)
 {
     bson_t line = BSON_INITIALIZER;
@@ -610,6 +619,7 @@ spill_migrate_options_t spill_cli_migrate_hooks(spill_cli_migrate_t *run)
                                      .owner = run->owner,
                                      .migrated = report_owner,
                                      .progress = show_progress,
+                                     .works = note_work,
                                      .caught_up = show_caught_up,
                                      .measured = show_measured,
                                      .context = run};
@@ -620,7 +630,7 @@ static void report_resumed(const spill_cli_migrate_t *run, bool resumed)
     if (resumed && !run->invocation->quiet)
         fprintf(stderr,
                 "spillway: '%s': the search began where the interrupted run ended; owners before "
-                "that place that have changed since are left to the next run\n",
+                "that position that have changed since are left to the next run\n",
                 run->definition->name);
 }
 

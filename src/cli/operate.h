@@ -36,7 +36,7 @@ typedef struct spill_cli_operate_given {
  * first are for commands that act only with --execute, the second for those that act at once (they
  * set `execute` themselves). `units` is what --rate counts.
  */
-#define SPILL_CLI_RATE_OF_OWNERS "elements per second, on average: an owner moves at full speed"
+#define SPILL_CLI_RATE_OF_OWNERS "elements per second, on average: a long array moves in steps"
 #define SPILL_CLI_OPERATE_OPTIONS(type, member, units)                                             \
     {"execute", NULL, SPILL_OPTION_FLAG, offsetof(type, member.execute),                           \
      "Act. Without it, print what would be done, and change nothing"},                             \

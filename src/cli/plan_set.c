@@ -36,15 +36,15 @@ static const spill_field_t edit_fields[] = {
                 .count_offset = offsetof(edit_line_t, change_count))};
 static const spill_record_t edit_record = SPILL_RECORD("edit", edit_line_t, edit_fields);
 
-/* What is too long for a line is in the file. */
-static const char *shown(const char *json)
+/* A value that does not fit beside the field has a line of its own. */
+static void print_change(const spill_plan_change_t *change)
 {
-    enum { SHOWN_MAX = 60 };
-    if (!json)
-        return "(none)";
-    if (json[0] == '"' && strlen(json) > SHOWN_MAX)
-        return "\"...\"";
-    return json[0] == '{' ? "{...}" : json[0] == '[' ? "[...]" : json;
+    enum { BESIDE_MAX = 60 };
+    const char *before = change->before ? change->before : "(none)";
+    const char *after = change->after ? change->after : "(none)";
+    bool beside = strlen(before) + strlen(after) <= BESIDE_MAX;
+    spill_cli_print(beside ? "%s: %s -> %s\n" : "%s:\n  - %s\n  + %s\n", change->field, before,
+                    after);
 }
 
 static void print_changes(const spill_invocation_t *invocation, const spill_plan_edit_t *edit,
@@ -58,11 +58,8 @@ static void print_changes(const spill_invocation_t *invocation, const spill_plan
     }
     if (invocation->quiet)
         return;
-    for (size_t i = 0; i < edit->change_count; i++) {
-        const spill_plan_change_t *change = &edit->changes[i];
-        spill_cli_print("%s: %s -> %s\n", change->field, shown(change->before),
-                        shown(change->after));
-    }
+    for (size_t i = 0; i < edit->change_count; i++)
+        print_change(&edit->changes[i]);
     if (edit->change_count == 0)
         puts("nothing changes");
     else if (!written)

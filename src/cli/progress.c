@@ -175,8 +175,7 @@ void spill_cli_progress_at_least(spill_cli_progress_t *progress, double left_s)
 
 void spill_cli_progress_restart(spill_cli_progress_t *progress, int64_t part)
 {
-    progress->estimate =
-        (spill_estimate_t){.seconds = worked_seconds(progress), .part = (double)part};
+    progress->estimate = (spill_estimate_t){.begin = {worked_seconds(progress), (double)part}};
     progress->left_least_s = 0;
 }
 

@@ -371,6 +371,27 @@ static void print_collections(const spill_scan_result_t *result)
     bson_free(listing.listed);
 }
 
+/* Does the finding print a forecast with an interval? */
+static bool shows_interval(const spill_scan_finding_t *finding)
+{
+    bool of_array =
+        finding->kind == SPILL_SCAN_FINDING_ARRAY || finding->kind == SPILL_SCAN_FINDING_MAP;
+    if (!of_array || !finding->path || finding->path->owners.count == 0)
+        return false;
+    const spill_growth_forecast_t *growth =
+        &spill_owners_first_at_limit(&finding->path->owners)->growth_forecast;
+    return spill_when_has_interval(growth, &growth->limit);
+}
+
+static void print_interval_meaning(const spill_scan_result_t *result)
+{
+    bool any = false;
+    for (size_t i = 0; i < result->finding_count; i++)
+        any = any || shows_interval(&result->findings[i]);
+    if (any)
+        puts(SPILL_INTERVAL_MEANING);
+}
+
 void spill_cli_print_scan(const spill_scan_result_t *result)
 {
     int64_t findings = (int64_t)result->finding_count;
@@ -383,6 +404,7 @@ void spill_cli_print_scan(const spill_scan_result_t *result)
            result->interrupted ? " (interrupted: results up to then)" : "");
     for (size_t i = 0; i < result->finding_count; i++)
         print_finding(result, &result->findings[i]);
+    print_interval_meaning(result);
     print_collections(result);
 }
 

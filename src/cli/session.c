@@ -4,6 +4,7 @@
 
 #include "store/raw_reader.h"
 #include "tools/definition_jobs.h"
+#include "tools/missing_owner.h"
 #include "util/error.h"
 
 #include <errno.h>

@@ -54,7 +54,7 @@ static spill_code_t adopt(spill_owner_t *owner, bool *adopted, spill_error_t *er
     /* Hardly any room for the bookkeeping is left. */
     unmanaged.full =
         unmanaged.document_bytes >= SPILL_DOCUMENT_BYTES_MAX - owner->array->store->adopt_room;
-    spill_code_t code = spill_reshape(owner, &unmanaged, &reshaped, error);
+    spill_code_t code = spill_reshape(owner, &unmanaged, NULL, &reshaped, error);
     *adopted = reshaped.adopted;
     return code;
 }

@@ -8,6 +8,7 @@
  *   4. Report every other finding. Repair cannot correct it, because the right value is not known.
  */
 #include "core/array.h"
+#include "core/half_done.h"
 #include "core/inspection.h"
 #include "util/error.h"
 
@@ -19,6 +20,7 @@ typedef struct repair {
     spill_array_t *array;
     bool whole; /* all owners, which are listed */
     bool look_only;
+    bool half_done_only; /* with look_only: without an inspection */
     spill_finding_fn report;
     void *context;
     spill_repair_summary_t *summary;
@@ -204,6 +206,18 @@ static spill_code_t repair_owner(void *context, const spill_value_t *value, spil
     return repair_documents(repair, &owner, &inspection, error);
 }
 
+/* Step 2 alone. */
+static spill_code_t look_for_half_done(void *context, const spill_value_t *value,
+                                       spill_error_t *error)
+{
+    repair_t *repair = context;
+    SPILL_SCOPED(spill_owner_release) spill_owner_t owner = {0};
+    repair->owner = value;
+    SPILL_TRY(spill_owner_init(&owner, repair->array, value, error));
+    owner.walked = true;
+    return spill_outlier_repair(&owner, true, true, report_half_done, repair, error);
+}
+
 static spill_code_t repair_orphan(void *context, const spill_orphan_t *orphan, spill_error_t *error)
 {
     repair_t *repair = context;
@@ -226,9 +240,9 @@ static spill_code_t repair_orphan(void *context, const spill_orphan_t *orphan, s
 static spill_code_t repair_all(repair_t *repair, const spill_value_t *owner, spill_error_t *error)
 {
     spill_error_t failure;
-    spill_code_t code = owner != NULL
-                            ? repair_owner(repair, owner, error)
-                            : spill_each_owner(repair->array, repair_owner, repair, true, error);
+    spill_each_fn step = repair->half_done_only ? look_for_half_done : repair_owner;
+    spill_code_t code = owner != NULL ? step(repair, owner, error)
+                                      : spill_each_owner(repair->array, step, repair, true, error);
     if (code != SPILL_OK && code != SPILL_CORRUPT && code != SPILL_REFUSED)
         return code;
     int64_t found = repair->summary->findings + repair->summary->left;
@@ -258,4 +272,18 @@ spill_code_t spill_array_repair(spill_array_t *array, const spill_value_t *owner
     *repair.summary = (spill_repair_summary_t){.version = SPILL_REPAIR_SUMMARY_VERSION};
     SPILL_CHECK_POINTERS(error, array);
     return repair_all(&repair, owner, error);
+}
+
+spill_code_t spill_find_half_done(spill_array_t *array, spill_finding_fn report, void *context,
+                                  spill_error_t *error)
+{
+    spill_repair_summary_t summary = {.version = SPILL_REPAIR_SUMMARY_VERSION};
+    repair_t repair = {.array = array,
+                       .whole = true,
+                       .look_only = true,
+                       .half_done_only = true,
+                       .report = report,
+                       .context = context,
+                       .summary = &summary};
+    return repair_all(&repair, NULL, error);
 }

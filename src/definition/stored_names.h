@@ -122,11 +122,37 @@
 /* Subset: how many of them the summary shows. Written with SPILL_STORED_TOP. */
 #define SPILL_STORED_SHOWN "shown"
 
+/* ---- _id of a page ----------------------------------------------------------------------------*/
+
+/* {owner, page}; with layout bucket {owner, window, part}, where page n is part n + 1. */
+#define SPILL_STORED_ID_OWNER "owner"
+#define SPILL_STORED_ID_PAGE "page"
+#define SPILL_STORED_ID_WINDOW "window"
+#define SPILL_STORED_ID_PART "part"
+
+/* ---- drop notes -------------------------------------------------------------------------------*/
+
+/* The note of an owner has the _id {drop, owner}, that of a whole collection {dropAll}. */
+#define SPILL_STORED_NOTE_DROP "drop"
+#define SPILL_STORED_NOTE_DROP_ALL "dropAll"
+
+/* Incarnations up to this one have ended. A note also has SPILL_STORED_INCARNATION and ..._REV. */
+#define SPILL_STORED_NOTE_ENDED "ended"
+
+/* Attempts to drop the whole collection, by name. An attempt also has SPILL_STORED_INCARNATION. */
+#define SPILL_STORED_NOTE_ANNOUNCED "announced"
+#define SPILL_STORED_NOTE_COLLECTION "collection" /* of an attempt: the collection's UUID */
+#define SPILL_STORED_NOTE_REFUSED "refused"       /* of an attempt: the collection stays */
+
 /* ---- paths in a page --------------------------------------------------------------------------*/
 
 /* Filters, sort orders and indexes of pages name these fields by their paths. */
 #define SPILL_STORED_PAGE_FIRST SPILL_STORED_ROOT "." SPILL_STORED_FIRST
 #define SPILL_STORED_PAGE_INCARNATION SPILL_STORED_ROOT "." SPILL_STORED_INCARNATION
 #define SPILL_STORED_PAGE_LEASE SPILL_STORED_ROOT "." SPILL_STORED_LEASE
+#define SPILL_STORED_PAGE_OWNER "_id." SPILL_STORED_ID_OWNER
+#define SPILL_STORED_PAGE_NUMBER "_id." SPILL_STORED_ID_PAGE
+#define SPILL_STORED_PAGE_WINDOW "_id." SPILL_STORED_ID_WINDOW
+#define SPILL_STORED_PAGE_PART "_id." SPILL_STORED_ID_PART
 
 #endif

@@ -1,6 +1,7 @@
 #include "definition/schema.h"
 
 #include "bson/value.h"
+#include "definition/stored_names.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -233,8 +234,8 @@ spill_value_t spill_bucket_name(bson_t *storage, const spill_value_t *owner, con
         return (spill_value_t){0};
     uint32_t before = storage->len;
     bson_append_document_begin(storage, "", 0, &name);
-    spill_value_append(owner, &name, "owner");
-    BSON_APPEND_UTF8(&name, "window", window);
+    spill_value_append(owner, &name, SPILL_STORED_ID_OWNER);
+    BSON_APPEND_UTF8(&name, SPILL_STORED_ID_WINDOW, window);
     bson_append_document_end(storage, &name);
     return spill_value_appended(storage, before);
 }
@@ -247,8 +248,8 @@ bool spill_window_split(const spill_value_t *window, spill_value_t *owner, const
     if (window->type != BSON_TYPE_DOCUMENT || !spill_value_valid(window))
         return false;
     spill_fields_t fields = spill_fields_of(window->data);
-    if (!spill_fields_next(&fields, &name, owner) || strcmp(name, "owner") != 0 ||
-        !spill_fields_next(&fields, &name, &value) || strcmp(name, "window") != 0 ||
+    if (!spill_fields_next(&fields, &name, owner) || strcmp(name, SPILL_STORED_ID_OWNER) != 0 ||
+        !spill_fields_next(&fields, &name, &value) || strcmp(name, SPILL_STORED_ID_WINDOW) != 0 ||
         value.type != BSON_TYPE_UTF8 || spill_fields_next(&fields, &name, &more))
         return false;
     *text = spill_value_text(&value, &length);

@@ -19,15 +19,17 @@ enum {
 
 /*
  * The number of elements to read at a time: all, or about SPILL_MOVE_BYTES of them, but at least a
- * page.
+ * page. The caller's limit may lower it.
  */
-static int64_t run_limit(const spill_owner_t *owner, int64_t elements, int64_t bytes)
+static int64_t run_limit(const spill_owner_t *owner, const spill_reshape_steps_t *steps,
+                         int64_t elements, int64_t bytes)
 {
-    if (bytes <= SPILL_MOVE_BYTES)
-        return INT64_MAX;
     int64_t page = owner->array->definition.bounds.page_capacity;
     int64_t mean = elements > 0 && bytes > elements ? bytes / elements : 1;
-    int64_t limit = SPILL_MOVE_BYTES / mean;
+    int64_t limit = bytes <= SPILL_MOVE_BYTES ? INT64_MAX : SPILL_MOVE_BYTES / mean;
+    int64_t wanted = steps && steps->limit ? steps->limit(steps->context) : 0;
+    if (wanted > 0 && wanted < limit)
+        limit = wanted;
     return limit > page ? limit : page;
 }
 
@@ -77,12 +79,13 @@ static spill_code_t send_adopt(const spill_owner_t *owner, spill_request_t *requ
 
 /*
  * ADOPT the array. If the answer is lost, send ADOPT again: the second one is refused.
- * SPILL_TOO_BIG: the document is full. `head` may show the array's oldest elements afterwards. The
- * function does not ask for a large array: an answer has the size limit of a document, and the
- * server would refuse it together with the update.
+ * SPILL_TOO_BIG: the document is full. `head` may show the array's oldest elements afterwards, at
+ * most `shown`. The function does not ask for a large array: an answer has the size limit of a
+ * document, and the server would refuse it together with the update.
  */
 static spill_code_t adopt(const spill_owner_t *owner, const spill_oversized_t *oversized,
-                          spill_response_t *head, bool *adopted, spill_error_t *error)
+                          int64_t shown, spill_response_t *head, bool *adopted,
+                          spill_error_t *error)
 {
     spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_ADOPT, SPILL_HEAD);
     bool large = oversized->document_bytes > SMALL_BYTES || oversized->full;
@@ -90,7 +93,7 @@ static spill_code_t adopt(const spill_owner_t *owner, const spill_oversized_t *o
     request.create = true;
     request.limits.bytes_max = oversized->full ? 0 : SPILL_DOCUMENT_BYTES_MAX;
     if (oversized->bytes <= SPILL_MOVE_BYTES)
-        request.adopt.shown = INT64_MAX;
+        request.adopt.shown = shown;
     request.adopt.run_us = spill_adopt_run_us(owner->array->store, large);
     spill_code_t code = SPILL_UNKNOWN;
     while (code == SPILL_UNKNOWN) {
@@ -474,7 +477,7 @@ static spill_code_t move(spill_owner_t *owner, int64_t limit, spill_response_t *
 }
 
 static spill_code_t adopt_array(const spill_owner_t *owner, const spill_oversized_t *oversized,
-                                spill_response_t *head, spill_reshaped_t *reshaped,
+                                int64_t shown, spill_response_t *head, spill_reshaped_t *reshaped,
                                 spill_error_t *error)
 {
     spill_code_t code = spill_reshape_check(oversized, error);
@@ -482,7 +485,7 @@ static spill_code_t adopt_array(const spill_owner_t *owner, const spill_oversize
         return spill_owner_name(owner, code, error);
     code = spill_free_pages(owner, error);
     if (code == SPILL_OK)
-        code = adopt(owner, oversized, head, &reshaped->adopted, error);
+        code = adopt(owner, oversized, shown, head, &reshaped->adopted, error);
     return code == SPILL_TOO_BIG ? spill_adopt_full(owner, reshaped, error) : code;
 }
 
@@ -497,8 +500,9 @@ typedef struct tries {
  * After a try that moved elements, or found that another client did, the next one reads many. After
  * another lost one, it reads a page only, so that other programs change less of it meanwhile.
  */
-static spill_code_t count_try(const spill_owner_t *owner, const spill_state_t *head, int64_t pages,
-                              tries_t *tries, spill_error_t *error)
+static spill_code_t count_try(const spill_owner_t *owner, const spill_reshape_steps_t *steps,
+                              const spill_state_t *head, int64_t pages, tries_t *tries,
+                              spill_error_t *error)
 {
     bool others_moved = tries->next_page >= 0 && head->pages > tries->next_page;
     tries->next_page = head->pages + pages;
@@ -507,13 +511,14 @@ static spill_code_t count_try(const spill_owner_t *owner, const spill_state_t *h
     if (pages == 0)
         SPILL_TRY(spill_owner_again(owner, &tries->lost, error));
     tries->limit = tries->lost > 1 ? owner->array->definition.bounds.page_capacity
-                                   : run_limit(owner, head->live, head->live_bytes);
+                                   : run_limit(owner, steps, head->live, head->live_bytes);
     return SPILL_OK;
 }
 
 /* Move elements of the managed array until its head is small, or the work is asked to stop. */
-static spill_code_t move_all(spill_owner_t *owner, int64_t limit, spill_response_t *head,
-                             spill_reshaped_t *reshaped, spill_error_t *error)
+static spill_code_t move_all(spill_owner_t *owner, const spill_reshape_steps_t *steps,
+                             int64_t limit, spill_response_t *head, spill_reshaped_t *reshaped,
+                             spill_error_t *error)
 {
     const spill_store_t *store = owner->array->store;
     tries_t tries = {.next_page = -1, .limit = limit};
@@ -525,21 +530,24 @@ static spill_code_t move_all(spill_owner_t *owner, int64_t limit, spill_response
             return SPILL_OK;
         if (spill_store_stopped(store))
             return spill_fail(error, SPILL_CANCELLED, "stopped between two steps of one array");
-        SPILL_TRY(count_try(owner, &head->state, reshaped->pages - pages, &tries, error));
+        if (steps && steps->moved && reshaped->pages > pages)
+            SPILL_TRY(steps->moved(steps->context, reshaped, error));
+        SPILL_TRY(count_try(owner, steps, &head->state, reshaped->pages - pages, &tries, error));
     }
 }
 
 spill_code_t spill_reshape(spill_owner_t *owner, const spill_oversized_t *oversized,
-                           spill_reshaped_t *reshaped, spill_error_t *error)
+                           const spill_reshape_steps_t *steps, spill_reshaped_t *reshaped,
+                           spill_error_t *error)
 {
     SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
     bool unmanaged = !oversized->managed;
+    int64_t limit = run_limit(owner, steps, oversized->elements, oversized->bytes);
     if (unmanaged) {
         SPILL_TRY(spill_unique_check_unmanaged(owner, error));
-        SPILL_TRY(adopt_array(owner, oversized, &head, reshaped, error));
+        SPILL_TRY(adopt_array(owner, oversized, limit, &head, reshaped, error));
     }
-    int64_t limit = run_limit(owner, oversized->elements, oversized->bytes);
-    spill_code_t code = move_all(owner, limit, &head, reshaped, error);
+    spill_code_t code = move_all(owner, steps, limit, &head, reshaped, error);
     if (code == SPILL_REFUSED && unmanaged && !reshaped->adopted)
         return refuse_fields(owner, error);
     SPILL_TRY(code);

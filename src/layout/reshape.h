@@ -27,22 +27,40 @@ void spill_reshaped_add(const spill_run_t *run, size_t count, int64_t pages, int
 /* SPILL_TOO_BIG, with the reason, if the document is too full for the array to be adopted. */
 spill_code_t spill_reshape_check(const spill_oversized_t *oversized, spill_error_t *error);
 
+/* How a caller follows the steps of one owner, and paces them. All may be NULL. */
+typedef struct spill_reshape_steps {
+    /*
+     * The elements that the next step should move at most; 0: as many as fit in memory. A step
+     * moves at least a page.
+     */
+    int64_t (*limit)(void *context);
+    /*
+     * Called after each step that moved elements; `so_far` is what the call has done for the owner.
+     * It may wait: between two steps the array is as after a crash there, and other clients use it.
+     * Any other result than SPILL_OK ends the call with that result.
+     */
+    spill_code_t (*moved)(void *context, const spill_reshaped_t *so_far, spill_error_t *error);
+    void *context;
+} spill_reshape_steps_t;
+
 /*
  * Adopt the array if it is unmanaged. Then, if a spill is due (outlier.h), move its oldest elements
  * to pages until the head is as short as after a spill. `oversized` describes the array when it was
- * last seen.
+ * last seen. `steps` (may be NULL) paces the moves.
  *
  * The function reads every page again and compares each element with what it moved. SPILL_CORRUPT:
  * a page differs although no client has changed it. After a crash the same call continues, but
  * after spill_adopt_full only when the lease has ended. If the owner is absent, or no element must
  * move, the result is SPILL_OK.
  *
- * Cost: one operation, and four more for each SPILL_MOVE_BYTES if the store accepts several pages
- * at a time and returns the array that it adopts. A full document costs four more. Memory: four
- * times SPILL_MOVE_BYTES, and twice the growth of the array since it was seen.
+ * Cost: one operation, and four more for each step, which has SPILL_MOVE_BYTES without a limit, if
+ * the store accepts several pages at a time and returns the array that it adopts. A full document
+ * costs four more. Memory: four times SPILL_MOVE_BYTES, and twice the growth of the array since it
+ * was seen.
  */
 spill_code_t spill_reshape(spill_owner_t *owner, const spill_oversized_t *oversized,
-                           spill_reshaped_t *reshaped, spill_error_t *error);
+                           const spill_reshape_steps_t *steps, spill_reshaped_t *reshaped,
+                           spill_error_t *error);
 
 /*
  * Adopt the unmanaged array of a full document: copy its oldest elements to a page, then adopt the

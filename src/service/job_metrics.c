@@ -44,6 +44,61 @@ void spill_job_metrics_owner(spill_job_metrics_t *metrics, const spill_migrated_
     add(&metrics->compared, migrated->caught_up ? migrated->elements : 0);
 }
 
+/* ---- owners in progress ---------------------------------------------------------------------- */
+
+void spill_job_metrics_owner_begins(spill_job_metrics_t *metrics, const spill_value_t *owner)
+{
+    pthread_mutex_lock(&metrics->lock);
+    for (size_t i = 0; i <= SPILL_PARALLEL_MAX; i++) {
+        spill_job_owner_t *working = &metrics->working[i];
+        if (working->since_us != 0)
+            continue;
+        bool fits = owner->size_bytes <= SPILL_JOB_OWNER_BYTES;
+        working->thread = pthread_self();
+        working->since_us = spill_clock_now_us(NULL);
+        working->type = fits ? owner->type : BSON_TYPE_EOD;
+        working->size_bytes = fits ? owner->size_bytes : 0;
+        if (working->size_bytes > 0)
+            memcpy(working->data, owner->data, working->size_bytes);
+        break;
+    }
+    pthread_mutex_unlock(&metrics->lock);
+}
+
+void spill_job_metrics_owner_ends(spill_job_metrics_t *metrics)
+{
+    pthread_mutex_lock(&metrics->lock);
+    for (size_t i = 0; i <= SPILL_PARALLEL_MAX; i++) {
+        spill_job_owner_t *working = &metrics->working[i];
+        if (working->since_us != 0 && pthread_equal(working->thread, pthread_self()))
+            working->since_us = 0;
+    }
+    pthread_mutex_unlock(&metrics->lock);
+}
+
+bool spill_job_metrics_longest(spill_job_metrics_t *metrics, spill_job_owner_t *longest)
+{
+    *longest = (spill_job_owner_t){0};
+    pthread_mutex_lock(&metrics->lock);
+    for (size_t i = 0; i <= SPILL_PARALLEL_MAX; i++) {
+        const spill_job_owner_t *working = &metrics->working[i];
+        if (working->since_us != 0 &&
+            (longest->since_us == 0 || working->since_us < longest->since_us))
+            *longest = *working;
+    }
+    pthread_mutex_unlock(&metrics->lock);
+    return longest->since_us != 0;
+}
+
+spill_value_t spill_job_owner_value(const spill_job_owner_t *owner)
+{
+    return (spill_value_t){.type = owner->type,
+                           .data = owner->type != BSON_TYPE_EOD ? owner->data : NULL,
+                           .size_bytes = owner->size_bytes};
+}
+
+/* ---- documents and passes -------------------------------------------------------------------- */
+
 void spill_job_metrics_documents(spill_job_metrics_t *metrics, int64_t written)
 {
     add(&metrics->documents, written);
@@ -176,6 +231,14 @@ static void print_definition(spill_job_metrics_t *metrics, spill_buffer_t *out)
     spill_exposition_print(out, "} 1\n");
 }
 
+static double owner_seconds(spill_job_metrics_t *metrics)
+{
+    spill_job_owner_t longest;
+    return spill_job_metrics_longest(metrics, &longest)
+               ? (double)(spill_clock_now_us(NULL) - longest.since_us) / 1e6
+               : 0;
+}
+
 void spill_job_metrics_print(spill_job_metrics_t *metrics, spill_buffer_t *out)
 {
     print_definition(metrics, out);
@@ -191,6 +254,10 @@ void spill_job_metrics_print(spill_job_metrics_t *metrics, spill_buffer_t *out)
     print_gauge(metrics, "progress_ratio",
                 "How much of the pass is done, from 0 to 1; 0: not known",
                 (double)atomic_load(&metrics->progress_per_mille) / 1e3, out);
+    print_gauge(metrics, "owner_seconds",
+                "How long the owner in progress has taken so far, the longest of all threads; 0: "
+                "none is in progress",
+                owner_seconds(metrics), out);
     print_gauge(metrics, "waiting",
                 "1 while the job waits: it is paused, or the server is slow or behind",
                 atomic_load(&metrics->waits) || atomic_load(&metrics->paused) ? 1 : 0, out);

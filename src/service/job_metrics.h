@@ -8,6 +8,7 @@
 #include "service/http_server.h"
 #include "service/lost_lines.h"
 #include "tools/migrate/migrate.h"
+#include "tools/parallel.h"
 
 #include <spillway/definition.h>
 #include <spillway/error.h>
@@ -30,6 +31,18 @@
 #define SPILL_JOB_COUNT_CODE(name, text) +1
 #define SPILL_JOB_CODE_COUNT (0 SPILL_CODES(SPILL_JOB_COUNT_CODE))
 
+/* A longer owner is not shown. */
+#define SPILL_JOB_OWNER_BYTES 240
+
+/* An owner that a thread works on. */
+typedef struct spill_job_owner {
+    pthread_t thread;
+    int64_t since_us; /* since 1970; 0: this entry is free */
+    bson_type_t type;
+    uint32_t size_bytes; /* of data; type BSON_TYPE_EOD: the owner is too long */
+    uint8_t data[SPILL_JOB_OWNER_BYTES];
+} spill_job_owner_t;
+
 typedef struct spill_job_metrics {
     const char *command;           /* "sweep"; borrowed */
     const spill_lost_lines_t *log; /* of the file of --log; borrowed; NULL: there is none */
@@ -49,6 +62,7 @@ typedef struct spill_job_metrics {
     int64_t next_us;                              /* when the next pass begins; 0: not known */
     int64_t gives_up_us;                          /* if passes fail until then; 0: it does not */
     char definition[SPILL_NAME_SIZE];             /* the array, or the joint collection */
+    spill_job_owner_t working[SPILL_PARALLEL_MAX + 1]; /* owners in progress */
 } spill_job_metrics_t;
 
 /* All of these may be called by any thread. */
@@ -57,6 +71,19 @@ void spill_job_metrics_init(spill_job_metrics_t *metrics, const char *command);
 
 /* Begin work on a definition, or on the collection that a consolidation fills. */
 void spill_job_metrics_begin(spill_job_metrics_t *metrics, const char *definition);
+
+/*
+ * This thread begins to work on an owner, and ends it. A consolidation gives the name of a
+ * collection as the owner.
+ */
+void spill_job_metrics_owner_begins(spill_job_metrics_t *metrics, const spill_value_t *owner);
+void spill_job_metrics_owner_ends(spill_job_metrics_t *metrics);
+
+/* Copy the owner in progress that has taken longest. False: none is in progress. */
+bool spill_job_metrics_longest(spill_job_metrics_t *metrics, spill_job_owner_t *longest);
+
+/* The owner as a value that borrows from it. Its type is BSON_TYPE_EOD if the owner is too long. */
+spill_value_t spill_job_owner_value(const spill_job_owner_t *owner);
 
 /* Count an owner that a pass reports. */
 void spill_job_metrics_owner(spill_job_metrics_t *metrics, const spill_migrated_t *migrated);

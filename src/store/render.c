@@ -89,9 +89,10 @@ static int64_t bucket_bytes(const spill_definition_t *definition, const spill_va
     const char *const statistics[] = {definition->stats_count, definition->stats_average,
                                       definition->stats_sum, definition->stats_min,
                                       definition->stats_max};
-    int64_t id = window->size_bytes + field_bytes("part", SPILL_NUMBER_BYTES);
+    int64_t id = window->size_bytes + field_bytes(SPILL_STORED_ID_PART, SPILL_NUMBER_BYTES);
     int64_t made = FRAME_BYTES + field_bytes("_id", id);
-    int64_t fields = head ? state->fields_bytes + field_bytes("part", SPILL_NUMBER_BYTES) : 0;
+    int64_t fields =
+        head ? state->fields_bytes + field_bytes(SPILL_STORED_ID_PART, SPILL_NUMBER_BYTES) : 0;
     int64_t stats = FRAME_BYTES;
     for (size_t i = 0; i < sizeof statistics / sizeof *statistics; i++)
         stats += field_bytes(statistics[i], SPILL_NUMBER_BYTES);
@@ -116,8 +117,8 @@ static int64_t head_bytes(const spill_definition_t *definition, const spill_valu
 
 static int64_t page_bytes(const spill_definition_t *definition, const spill_value_t *owner)
 {
-    int64_t id = FRAME_BYTES + field_bytes("owner", owner->size_bytes) +
-                 field_bytes("page", SPILL_NUMBER_BYTES);
+    int64_t id = FRAME_BYTES + field_bytes(SPILL_STORED_ID_OWNER, owner->size_bytes) +
+                 field_bytes(SPILL_STORED_ID_PAGE, SPILL_NUMBER_BYTES);
     return FRAME_BYTES + field_bytes("_id", id) +
            field_bytes(definition->page_owner, owner->size_bytes) +
            spill_stored_element_growth(definition) +
@@ -339,7 +340,7 @@ void spill_render_part_id(bson_t *document, const char *key, const spill_value_t
     bson_append_document_begin(document, key, -1, &id);
     if (bson_init_static(&name, window->data, window->size_bytes))
         bson_concat(&id, &name);
-    spill_append_count(&id, "part", page + 1);
+    spill_append_count(&id, SPILL_STORED_ID_PART, page + 1);
     bson_append_document_end(document, &id);
 }
 
@@ -446,8 +447,8 @@ static void append_page_id(bson_t *document, const spill_value_t *owner, int64_t
 {
     bson_t id;
     BSON_APPEND_DOCUMENT_BEGIN(document, "_id", &id);
-    spill_value_append(owner, &id, "owner");
-    spill_append_count(&id, "page", page);
+    spill_value_append(owner, &id, SPILL_STORED_ID_OWNER);
+    spill_append_count(&id, SPILL_STORED_ID_PAGE, page);
     bson_append_document_end(document, &id);
 }
 

@@ -236,13 +236,6 @@ spill_code_t spill_drop_owners(spill_store_t *store, const char *name, bool docu
 spill_code_t spill_drop_emptied(spill_store_t *store, const char *uri,
                                 const spill_definition_t *definition, spill_error_t *error);
 
-/*
- * Fail with SPILL_NOT_FOUND: the definition has no such owner. If the owner is a string with the
- * digits of an ObjectId, the message shows how to write an ObjectId. (stats.c)
- */
-spill_code_t spill_fail_no_owner(const char *name, const spill_value_t *owner,
-                                 spill_error_t *error);
-
 /* ---- contents -------------------------------------------------------------------------------- */
 
 /* What an owner's array contains. With layout bucket: all of its windows together. */

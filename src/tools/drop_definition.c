@@ -64,8 +64,8 @@ static bool is_page(const spill_definition_t *definition, const char *collection
                     const bson_t *document)
 {
     bool bucket = spill_schema_of(definition)->has_windows;
-    const char *paths[] = {bucket ? "_id.part" : "_id.page", "_id.owner",
-                           SPILL_STORED_PAGE_INCARNATION};
+    const char *paths[] = {bucket ? SPILL_STORED_PAGE_PART : SPILL_STORED_PAGE_NUMBER,
+                           SPILL_STORED_PAGE_OWNER, SPILL_STORED_PAGE_INCARNATION};
     bool page = bucket || strcmp(definition->page_collection, collection) == 0;
     for (size_t i = 0; page && i < sizeof paths / sizeof *paths; i++) {
         bson_iter_t iter, found;

@@ -32,7 +32,8 @@ typedef struct entry {
     bool undoing, emptied, applied, finished;
     bool is_import; /* it has an offset in its source */
     int64_t records, before;
-    const char *host; /* of an adopter */
+    spill_bytes_t after; /* of a pass: the place; empty: the beginning */
+    const char *host;    /* of an adopter */
     int64_t pid, ends_ms;
     int64_t saved_ms;
 } entry_t;
@@ -53,6 +54,7 @@ static const spill_field_t entry_fields[] = {FIELD(TEXT, definition, "definition
                                              SPILL_IMPORT_GIVEN(GIVEN, GIVEN)
                                                  FIELD(NUMBER, records, "records"),
                                              FIELD(NUMBER, before, "before"),
+                                             FIELD(BYTES, after, "after"),
                                              FIELD(TEXT, host, "host"),
                                              FIELD(NUMBER, pid, "pid"),
                                              FIELD(DATE, ends_ms, "ends"),
@@ -164,15 +166,15 @@ static void describe_import(const char *shown, const entry_t *entry, described_t
     job->name = bson_strdup(definition);
 }
 
-/* A pass that reshapes arrays, which was interrupted after some owners. */
+/* A pass that reshapes arrays. It has not ended. */
 static void describe_pass(const char *shown, const entry_t *entry, described_t *job)
 {
-    (void)entry;
+    const char *done = entry->after.size_bytes > 0 ? "It continues behind the owners that are done"
+                                                   : "Its first owners are not done yet";
     job->kind = SPILL_STATUS_MIGRATION;
     job->unfinished = true;
-    job->state = bson_strdup_printf("a pass over the owners of '%s' was interrupted, and continues "
-                                    "behind those that are done",
-                                    job->name);
+    job->state = bson_strdup_printf(
+        "a pass over the owners of '%s' was interrupted, or is running. %s", job->name, done);
     job->finish = bson_strdup_printf("spillway migrate %s PLAN --execute", shown);
 }
 

@@ -3,6 +3,7 @@
 
 #include "bson/record.h"
 #include "bson/value.h"
+#include "core/half_done.h"
 #include "layout/owner.h"
 #include "util/error.h"
 #include "util/text.h"
@@ -75,11 +76,10 @@ static char *command_for(const looking_t *looking, const spill_status_owner_t *f
     return bson_strdup_printf("spillway repair %s %s %s", store, quoted, owner);
 }
 
-/* Invariant 7 is about what clients leave behind; other findings are `verify's matter. */
 static void look_at_finding(void *context, const spill_finding_t *finding)
 {
     looking_t *looking = context;
-    if (finding->invariant != 7 || !finding->owner || looking->code != SPILL_OK)
+    if (!finding->owner || looking->code != SPILL_OK)
         return;
     bool shows = looking->count++ < looking->most;
     spill_status_owner_t found = {
@@ -103,9 +103,7 @@ spill_code_t spill_status_owners(spill_array_t *array, const char *shown, int64_
 {
     looking_t looking = {
         .array = array, .shown = shown, .most = most, .visit = visit, .context = context};
-    spill_repair_summary_t summary = {0};
-    spill_code_t code =
-        spill_array_repair(array, NULL, true, look_at_finding, &looking, &summary, error);
+    spill_code_t code = spill_find_half_done(array, look_at_finding, &looking, error);
     *owners = (spill_status_owners_t){.count = looking.count, .headless = looking.headless};
     if (code == SPILL_OK && looking.code != SPILL_OK) {
         code = looking.code;

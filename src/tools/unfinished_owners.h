@@ -35,8 +35,7 @@ typedef struct spill_status_owners {
 /*
  * Visit the first `most` unfinished operations of the array's owners, and set *owners to the
  * numbers of all. `shown` is the store as the user named it. Changes nothing.
- * Cost: the same as of spill_array_repair() with look_only, and one or two reads for each
- * operation.
+ * Cost: that of spill_find_half_done(), and one or two reads for each operation.
  */
 spill_code_t spill_status_owners(spill_array_t *array, const char *shown, int64_t most,
                                  spill_status_owner_fn visit, void *context,

@@ -137,6 +137,30 @@ ends_well() {
     wait $job || fail "the job ended with $?: $(tail -3 job.err)"
 }
 
+# An owner that takes long: the status names it, and the metric has its time alone.
+"$python" - "$uri" <<'END' || fail "filling the database"
+import sys, pymongo
+with pymongo.MongoClient(sys.argv[1]) as client:
+    database = client.get_default_database()
+    database.long.insert_one({"_id": "the-long-one", "events": [{"n": n, "text": "x" * 1000} for n in range(5000)]})
+END
+expect 0 define "$db" long --preset feed-recent --collection long --array events --page-collection longPages \
+    --threshold 60 --page 20 --quiet
+named() { "$SPILLWAY" control job.sock status >out 2>err && grep -q '^owner .*"the-long-one", for .* s, since 20' out; }
+begin sweep "$db" long --rate 500 --metrics 0
+await "the status names the owner" named
+expect 0 control job.sock status --json
+is_json "answer['owner'] == 'the-long-one' and answer['ownerSince']['\$date']"
+python3 - "$(sed -n 's/^metrics on port //p' job.err)" <<'END' || fail "the metric of the owner in progress"
+import re, sys, urllib.request
+text = urllib.request.urlopen(f"http://127.0.0.1:{sys.argv[1]}/metrics").read().decode()
+seconds = float(re.search(r'spillway_job_owner_seconds\{command="sweep"\} (\S+)', text)[1])
+assert 0 < seconds < 600 and "the-long-one" not in text, text
+END
+expect 0 control job.sock rate 0 --quiet
+ends_well
+expect 0 drop "$db" long --yes --quiet
+
 # undo: as before the migration.
 undo() {
     expect 0 migrate "$db" plan.json --undo --execute --yes --quiet

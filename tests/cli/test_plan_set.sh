@@ -83,10 +83,20 @@ for layout in reference subset capped bucket; do
     [ "$layout" != bucket ] || time=(--time-field n)
     expect 0 plan-set plan.json shop.users.events --layout "$layout" "${time[@]}" --order oldest-first
     has out "definition.layout: \"outlier\" -> \"$layout\""
-    has out 'original: (none) -> {...}'
+    # Objects and lists are printed in full: the old value, then the new one.
+    python3 - <<'EOF' || fail "the printed changes: $(cat out)"
+import json
+lines = open("out").read().split("\n")
+was, now = [[entry for entry in json.load(open(file))["arrays"] if entry["path"] == "events"][0]
+            for file in ("edited.json", "plan.json")]
+for field in "original", "saves", "why":
+    at = lines.index(field + ":")
+    for line, sign, entry in (lines[at + 1], "-", was), (lines[at + 2], "+", now):
+        assert line.startswith(f"  {sign} "), line
+        shown = line[4:]
+        assert (None if shown == "(none)" else json.loads(shown)) == entry.get(field), line
+EOF
     same_but_for events definition original why alternatives saves otherWriters detect
-    has out 'saves: {...} -> (none)'
-    has out 'why: [...] -> [...]'
     has_definition '"saves" not in entry and len(entry["why"]) == 1'
     has_definition "entry['why'][0].startswith('\`spillway plan-set\' chose layout $layout, threshold ')"
     has_definition "not any(text.startswith('$layout') for text in entry['alternatives'])"

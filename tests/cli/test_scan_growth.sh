@@ -54,9 +54,11 @@ expect 0 scan feeds.ndjson --max-elements 1000 --document-limit 1200KB
 grep -qE 'more elements at (7\.[5-9]|8)' out || fail "no pace in: $(cat out)"
 grep -qE 'a day: 2025-0[2-6]-[0-9]+ \(80 %: 2025-' out || fail "no date in: $(cat out)"
 grep -qE '\(80 %: 2025-[^)]*\) as of 2025-02-0[0-9], in the past$' out || fail "no mark in: $(cat out)"
+has out '80 % behind a date: in about eight of ten cases the true date is within these dates.'
 expect 0 scan feeds.ndjson --max-elements 1000 --document-limit 1200KB --json --quiet
 cp out feeds.json
 expect 0 report feeds.json --quiet -o feeds.html
+grep -q '80 % behind a date: in about eight of ten cases the true dat' feeds.html || fail "the report does not say what 80 % means"
 grep -q ' as of 2025-02-0[0-9], in the past' feeds.html || fail "no mark in the report"
 expect 0 plan feeds.json --quiet
 grep -q 'Its newest element is of 2025-02-0[0-9], before the scan' out || fail "no mark in: $(cat out)"

@@ -212,6 +212,21 @@ has out "migration of ev: process $job on $(hostname) was killed while it adopte
 ends 'adopted arrays' --quiet
 expect 0 status "$db"
 
+# A migration that was killed before its first owner was done: it waited for a file.
+with_database 'database.users.insert_many({"_id": n, "events": [{"n": n}] * 3} for n in range(400, 403))'
+touch wait
+"$SPILLWAY" migrate "$db" users.json --execute --quiet --pause-file wait >job.out 2>job.err &
+job=$!
+await "the migration begins" begun
+kill -KILL $job
+wait $job 2>/dev/null
+expect 1 status "$db"
+has out "migration of ev: a pass over the owners of 'ev' was interrupted, or is running. Its first owners are not done yet"
+has out "continue with: spillway migrate $db PLAN --execute"
+expect 0 migrate "$db" users.json --execute --quiet
+expect 0 status "$db"
+with_database 'assert database.users.delete_many({"_id": {"$in": [400, 401, 402]}}).deleted_count == 3'
+
 # An undo that was killed: no array is adopted until it has ended, or is cancelled.
 with_database 'from bson import Int64
 database["spillway.definitions"].update_one({}, {"$set": {"entry.undoing": Int64(time.time() * 1000000)}})

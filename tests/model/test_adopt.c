@@ -277,7 +277,7 @@ static spill_code_t move_elements(const world_t *world, int64_t bytes, mover_t *
     ((spill_store_ops_t *)store->ops)->others_write = true;
     assert_int_equal(spill_array_open(store, "feed", &array, error), SPILL_OK);
     assert_int_equal(spill_owner_init(&owner, array, &world->owner, error), SPILL_OK);
-    spill_code_t code = spill_reshape(&owner, &oversized, &reshaped, error);
+    spill_code_t code = spill_reshape(&owner, &oversized, NULL, &reshaped, error);
     spill_owner_release(&owner);
     spill_array_close(array);
     spill_store_close(store, NULL);

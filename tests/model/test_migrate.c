@@ -43,7 +43,8 @@ typedef struct world {
     spill_array_t *array;  /* opened through `faulty` */
     spill_array_t *feed;   /* opened by a client of the library */
     spill_array_t *other;  /* another array in the same heads, which writes other fields */
-    disk_t *disk;          /* of an embedded store */
+    spill_throttle_t throttle;
+    disk_t *disk; /* of an embedded store */
     bool memory;
     bool full;      /* documents have no room for bookkeeping, or hardly any in alternate passes */
     bool compares;  /* pages without a head are deleted only if the array begins with them */
@@ -262,10 +263,13 @@ static void remove_one(world_t *world, int owner)
 
 /* ---- before each call of the migration ------------------------------------------------------- */
 
+/* Half of the passes are throttled, so that they stop within an array. */
 static spill_migrate_options_t options_of(world_t *world)
 {
     bool full = world->full && random_below(world, 4) > 0;
-    return (spill_migrate_options_t){.full_bytes = full ? 1 : 0};
+    bool paced = random_below(world, 2) == 0;
+    return (spill_migrate_options_t){
+        .full_bytes = full ? 1 : 0, .step_bytes = 1, .throttle = paced ? &world->throttle : NULL};
 }
 
 static void run_another(world_t *world)
@@ -327,6 +331,9 @@ static void open_world(world_t *world, bool memory, bool full, uint64_t seed)
     world->now_us = (int64_t)1700000000 * 1000000;
     world->store->options.clock = (spill_clock_t){world, now_us, sleep_us};
     world->store->adopt_room = 8 * (PAGE + 2); /* two pages */
+    spill_throttle_init(
+        &world->throttle,
+        &(spill_throttle_options_t){.rate_per_s = PAGE * 2, .clock = world->store->options.clock});
     world->feed = definition_open_array(world->store, "feed-recent", "feed", THRESHOLD, PAGE);
     world->other = definition_open_array(world->store, "feed-recent", "other", THRESHOLD, PAGE);
     for (int i = 0; i < OWNERS; i++) {

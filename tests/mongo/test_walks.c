@@ -2,6 +2,7 @@
  * Work on all owners reads the heads of several owners with one command, and shows each owner in a
  * state that is no older than what this store has acknowledged.
  */
+#include "core/half_done.h"
 #include "support/proxy.h"
 #include "support/server.h"
 
@@ -106,6 +107,51 @@ static void test_verify_reads_heads_together(void **state)
     assert_in_range(proxy_counts(walked->proxy).requests - before, 1, TRIPS_MAX);
 }
 
+static void note_half_done(void *context, const spill_finding_t *finding)
+{
+    (void)finding;
+    ++*(int *)context;
+}
+
+/*
+ * `status --owners` reads the heads' states together, and no element. A repair that only looks
+ * reads all elements.
+ */
+static void test_half_done_steps_are_found_without_elements(void **state)
+{
+    walked_t *walked = *state;
+    char text[4000];
+    bson_t storage = BSON_INITIALIZER;
+    spill_error_t error;
+    int found = 0;
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    spill_value_t element = spill_value_from_utf8(&storage, text);
+    for (int i = 0; i < OWNERS; i++) {
+        char name[16];
+        bson_t named = BSON_INITIALIZER;
+        spill_append_result_t result;
+        snprintf(name, sizeof name, "o%04d", i);
+        spill_value_t owner = spill_value_from_utf8(&named, name);
+        assert_int_equal(
+            spill_array_append(walked->array, &owner, &element, 1, NULL, &result, &error),
+            SPILL_OK);
+        bson_destroy(&named);
+    }
+    int64_t requests = proxy_counts(walked->proxy).requests,
+            bytes = proxy_counts(walked->proxy).reply_bytes;
+    assert_int_equal(spill_find_half_done(walked->array, note_half_done, &found, &error), SPILL_OK);
+    assert_int_equal(found, 0);
+    assert_in_range(proxy_counts(walked->proxy).requests - requests, 1, TRIPS_MAX / 2);
+    assert_in_range(proxy_counts(walked->proxy).reply_bytes - bytes, 1, OWNERS * 1000);
+    bytes = proxy_counts(walked->proxy).reply_bytes;
+    assert_int_equal(
+        spill_array_repair(walked->array, NULL, true, note_half_done, &found, NULL, &error),
+        SPILL_OK);
+    assert_true(proxy_counts(walked->proxy).reply_bytes - bytes > OWNERS * (int64_t)sizeof text);
+    bson_destroy(&storage);
+}
+
 /* At each owner's first element, append to an owner that the walk visits later. */
 static bool append_behind(void *context, const spill_value_t *owner, const spill_element_t *element)
 {
@@ -166,6 +212,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_heads_are_read_together, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_verify_reads_heads_together, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_half_done_steps_are_found_without_elements, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(test_own_changes_are_seen, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_deleted_heads_are_skipped, set_up, tear_down),
     };

@@ -1,4 +1,5 @@
-/* The time that is left: it changes by at most half between two calls, and becomes right. */
+/* The time that is left: on a steady stream it changes by at most half between two calls, and it is
+ * right soon after a slow start. */
 #include "util/estimate.h"
 
 #include <setjmp.h>
@@ -73,6 +74,48 @@ static void the_time_left_of_even_work_is_right(void **state)
     assert_true(worst < 1.2); /* a burst may come a second late */
 }
 
+/*
+ * Work that starts with a hundredth of its later speed. 20 seconds after the slow start the time
+ * left is right, on a terminal and in a log with a line every five seconds.
+ */
+static void a_slow_start_is_soon_forgotten(void **state)
+{
+    (void)state;
+    const double steps[] = {0.2, 5.0}, slows[] = {5, 10, 60, 600};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        for (size_t j = 0; j < sizeof slows / sizeof *slows; j++) {
+            spill_estimate_t estimate = {0};
+            double slow = slows[j], whole = slow / 100 + 300, end = slow + 300;
+            for (double now = steps[i]; now < end - 1; now += steps[i]) {
+                double part = now < slow ? now / 100 : slow / 100 + now - slow;
+                double left = spill_estimate_left(&estimate, now, part, whole);
+                if (now > slow + 20)
+                    assert_true(fabs(left - (end - now)) <= 0.25 * (end - now) + 60);
+                if (now > slow + 20 && end - now < 110)
+                    assert_true(fabs(left - (end - now)) <= 3);
+            }
+        }
+}
+
+/* A stream that is steady but for noise of a third of its speed. */
+static void noise_changes_the_time_left_by_at_most_half(void **state)
+{
+    (void)state;
+    const double steps[] = {0.2, 1.0, 5.0};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        spill_estimate_t estimate = {0};
+        double part = 0, before = 0;
+        uint32_t random = 1;
+        for (double now = steps[i]; now < 400; now += steps[i]) {
+            random = random * 1664525U + 1013904223U;
+            part += steps[i] * (0.67 + 0.66 * (double)(random >> 8) / (1 << 24));
+            double left = spill_estimate_left(&estimate, now, part, 500);
+            assert_steady(before, left);
+            before = left;
+        }
+    }
+}
+
 static void nothing_is_known_at_first(void **state)
 {
     (void)state;
@@ -97,6 +140,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_time_left_changes_by_at_most_half),
         cmocka_unit_test(the_time_left_of_even_work_is_right),
+        cmocka_unit_test(a_slow_start_is_soon_forgotten),
+        cmocka_unit_test(noise_changes_the_time_left_by_at_most_half),
         cmocka_unit_test(nothing_is_known_at_first),
         cmocka_unit_test(durations_are_texts_for_people),
     };

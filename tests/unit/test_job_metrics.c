@@ -55,6 +55,41 @@ static void test_owners_are_counted(void **state)
         assert_has(&metrics, "/metrics", SPILL_HTTP_OK, lines[i]);
 }
 
+/* The owner in progress is shown by its time only: a metric has no data of users. */
+static void test_owner_in_progress_is_the_longest(void **state)
+{
+    (void)state;
+    spill_job_metrics_t metrics;
+    spill_job_owner_t longest;
+    bson_t storage = BSON_INITIALIZER;
+    char text[SPILL_JOB_OWNER_BYTES + 1];
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    spill_value_t ada = spill_value_from_utf8(&storage, "ada");
+    spill_value_t large = spill_value_from_utf8(&storage, text);
+    spill_job_metrics_init(&metrics, "migrate");
+    assert_false(spill_job_metrics_longest(&metrics, &longest));
+    assert_has(&metrics, "/metrics", SPILL_HTTP_OK,
+               "spillway_job_owner_seconds{command=\"migrate\"} 0\n");
+    spill_job_metrics_owner_begins(&metrics, &ada);
+    spill_job_metrics_owner_begins(&metrics, &large);
+    assert_true(spill_job_metrics_longest(&metrics, &longest));
+    spill_value_t owner = spill_job_owner_value(&longest);
+    assert_true(spill_value_equal(&owner, &ada));
+    metrics.working[0].since_us -= 90 * 1000000;
+    assert_has(&metrics, "/metrics", SPILL_HTTP_OK,
+               "spillway_job_owner_seconds{command=\"migrate\"} 90");
+    char *metric = answer_of(&metrics, "/metrics", SPILL_HTTP_OK);
+    assert_null(strstr(metric, "ada"));
+    bson_free(metric);
+    metrics.working[0].since_us = 0;
+    assert_true(spill_job_metrics_longest(&metrics, &longest));
+    assert_int_equal(spill_job_owner_value(&longest).type, BSON_TYPE_EOD);
+    spill_job_metrics_owner_ends(&metrics);
+    assert_false(spill_job_metrics_longest(&metrics, &longest));
+    bson_destroy(&storage);
+}
+
 static void test_health_is_that_of_the_last_pass(void **state)
 {
     (void)state;
@@ -207,6 +242,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_owners_are_counted),
+        cmocka_unit_test(test_owner_in_progress_is_the_longest),
         cmocka_unit_test(test_health_is_that_of_the_last_pass),
         cmocka_unit_test(test_the_last_failure_is_kept),
         cmocka_unit_test(test_a_log_that_lacks_lines_is_named),

@@ -10,6 +10,7 @@
 #include "store/mongo/ahead.h"
 
 #include "bson/value.h"
+#include "definition/stored_names.h"
 #include "util/error.h"
 
 enum {
@@ -53,15 +54,15 @@ static bool split_id(const spill_definition_t *definition, const bson_t *page, b
         return false;
     bson_iter_document(&id, &size, &data);
     if (!bson_init_static(&whole, data, size) ||
-        !bson_iter_init_find(&field, &whole, windows ? "part" : "page"))
+        !bson_iter_init_find(&field, &whole, windows ? SPILL_STORED_ID_PART : SPILL_STORED_ID_PAGE))
         return false;
     *number = spill_iter_int64(&field) - (windows ? 1 : 0);
     if (windows) {
-        bson_copy_to_excluding_noinit(&whole, memory, "part", NULL);
+        bson_copy_to_excluding_noinit(&whole, memory, SPILL_STORED_ID_PART, NULL);
         *owner = spill_value_from_document(memory);
         return true;
     }
-    if (!bson_iter_init_find(&field, &whole, "owner"))
+    if (!bson_iter_init_find(&field, &whole, SPILL_STORED_ID_OWNER))
         return false;
     *owner = spill_value_from_iter(&field);
     return true;

@@ -54,8 +54,8 @@ void spill_mongo_append_id(const spill_definition_t *definition, const spill_val
         return;
     }
     bson_append_document_begin(to, key, -1, &id);
-    spill_value_append(owner, &id, "owner");
-    BSON_APPEND_INT64(&id, "page", page);
+    spill_value_append(owner, &id, SPILL_STORED_ID_OWNER);
+    BSON_APPEND_INT64(&id, SPILL_STORED_ID_PAGE, page);
     bson_append_document_end(to, &id);
 }
 
@@ -80,10 +80,10 @@ void spill_mongo_append_page_bound(const spill_definition_t *definition, const s
     bson_t id, window;
     bson_append_document_begin(condition, operator, - 1, &id);
     if (!bucket)
-        spill_value_append(owner, &id, "owner");
+        spill_value_append(owner, &id, SPILL_STORED_ID_OWNER);
     else if (bson_init_static(&window, owner->data, owner->size_bytes))
         bson_concat(&id, &window);
-    const char *number = bucket ? "part" : "page";
+    const char *number = bucket ? SPILL_STORED_ID_PART : SPILL_STORED_ID_PAGE;
     if (above)
         BSON_APPEND_MAXKEY(&id, number);
     else
@@ -101,16 +101,17 @@ void spill_mongo_append_page_ids(const spill_definition_t *definition, const spi
 void spill_mongo_append_pages(const spill_definition_t *definition, int64_t pages, bson_t *filter)
 {
     if (spill_schema_of(definition)->has_windows) /* page n is part n + 1 */
-        BCON_APPEND(filter, "_id.part", "{", "$gt", BCON_INT64(0), "$lte", BCON_INT64(pages), "}");
+        BCON_APPEND(filter, SPILL_STORED_PAGE_PART, "{", "$gt", BCON_INT64(0), "$lte",
+                    BCON_INT64(pages), "}");
     else
-        BCON_APPEND(filter, "_id.page", "{", "$lt", BCON_INT64(pages), "}");
+        BCON_APPEND(filter, SPILL_STORED_PAGE_NUMBER, "{", "$lt", BCON_INT64(pages), "}");
 }
 
 /* The document of a removed element has no owner field. */
 static void append_id_owner(const spill_request_t *request, bson_t *filter)
 {
     bson_t owner;
-    BSON_APPEND_DOCUMENT_BEGIN(filter, "_id.owner", &owner);
+    BSON_APPEND_DOCUMENT_BEGIN(filter, SPILL_STORED_PAGE_OWNER, &owner);
     spill_value_append(request->owner, &owner, "$eq");
     bson_append_document_end(filter, &owner);
 }

@@ -27,8 +27,8 @@ static void make_filter(const spill_definition_t *definition, const spill_value_
 {
     bson_t id;
     BSON_APPEND_DOCUMENT_BEGIN(filter, "_id", &id);
-    BSON_APPEND_UTF8(&id, "drop", definition->name);
-    spill_value_append(owner, &id, "owner");
+    BSON_APPEND_UTF8(&id, SPILL_STORED_NOTE_DROP, definition->name);
+    spill_value_append(owner, &id, SPILL_STORED_ID_OWNER);
     bson_append_document_end(filter, &id);
 }
 
@@ -61,7 +61,7 @@ static spill_code_t complete(spill_mongo_t *store, int64_t incarnation, const bs
                              spill_error_t *error)
 {
     SPILL_SCOPED(bson_destroy) bson_t update = BSON_INITIALIZER;
-    BCON_APPEND(&update, "$max", "{", "ended", BCON_INT64(incarnation), "}");
+    BCON_APPEND(&update, "$max", "{", SPILL_STORED_NOTE_ENDED, BCON_INT64(incarnation), "}");
     return write_note(store, filter, &update, error);
 }
 
@@ -142,13 +142,13 @@ static spill_code_t find_document(spill_mongo_t *store, const bson_t *filter, bs
 
 static void make_filter_all(const spill_definition_t *definition, bson_t *filter)
 {
-    BCON_APPEND(filter, "_id", "{", "dropAll", BCON_UTF8(definition->name), "}");
+    BCON_APPEND(filter, "_id", "{", SPILL_STORED_NOTE_DROP_ALL, BCON_UTF8(definition->name), "}");
 }
 
 /* The path of a field of what the attempt announces; "" is the whole. */
 static void make_path(const spill_drop_all_t *drop, const char *field, char path[SPILL_NAME_SIZE])
 {
-    snprintf(path, SPILL_NAME_SIZE, "announced.%s%s", drop->attempt, field);
+    snprintf(path, SPILL_NAME_SIZE, SPILL_STORED_NOTE_ANNOUNCED ".%s%s", drop->attempt, field);
 }
 
 /* The collection is about to be dropped. Without a UUID nothing could be believed. */
@@ -162,8 +162,8 @@ static spill_code_t announce_all(spill_mongo_t *store, const spill_definition_t 
     SPILL_TRY(find_uuid(store, definition->collection, NULL, &uuid, error));
     if (!uuid.known)
         return SPILL_OK;
-    make_path(drop, ".collection", collection);
-    make_path(drop, ".epoch", epoch);
+    make_path(drop, "." SPILL_STORED_NOTE_COLLECTION, collection);
+    make_path(drop, "." SPILL_STORED_INCARNATION, epoch);
     BCON_APPEND(&update, "$set", "{", collection,
                 BCON_BIN(BSON_SUBTYPE_UUID, uuid.bytes, sizeof uuid.bytes), epoch,
                 BCON_INT64(drop->incarnation), "}");
@@ -176,8 +176,8 @@ static spill_code_t complete_all(spill_mongo_t *store, const spill_drop_all_t *d
     SPILL_SCOPED(bson_destroy) bson_t update = BSON_INITIALIZER;
     char whole[SPILL_NAME_SIZE];
     make_path(drop, "", whole);
-    BCON_APPEND(&update, "$max", "{", "ended", BCON_INT64(drop->incarnation), "}", "$unset", "{",
-                whole, BCON_BOOL(true), "}");
+    BCON_APPEND(&update, "$max", "{", SPILL_STORED_NOTE_ENDED, BCON_INT64(drop->incarnation), "}",
+                "$unset", "{", whole, BCON_BOOL(true), "}");
     return write_note(store, filter, &update, error);
 }
 
@@ -187,18 +187,19 @@ static void add_old_refused(const bson_t *document, bson_t *paths)
     bson_iter_t iter, attempt, refused;
     char path[SPILL_NAME_SIZE];
     int64_t now = (int64_t)time(NULL);
-    if (!bson_iter_init_find(&iter, document, "announced") || !bson_iter_recurse(&iter, &attempt))
+    if (!bson_iter_init_find(&iter, document, SPILL_STORED_NOTE_ANNOUNCED) ||
+        !bson_iter_recurse(&iter, &attempt))
         return;
     while (bson_iter_next(&attempt)) {
         bson_oid_t id;
         const char *key = bson_iter_key(&attempt);
         if (!bson_oid_is_valid(key, strlen(key)) || !bson_iter_recurse(&attempt, &refused) ||
-            !bson_iter_find(&refused, "refused"))
+            !bson_iter_find(&refused, SPILL_STORED_NOTE_REFUSED))
             continue;
         bson_oid_init_from_string(&id, key);
         if (now - (int64_t)bson_oid_get_time_t(&id) < REFUSED_SECONDS)
             continue;
-        snprintf(path, sizeof path, "announced.%s", key);
+        snprintf(path, sizeof path, SPILL_STORED_NOTE_ANNOUNCED ".%s", key);
         BSON_APPEND_BOOL(paths, path, true);
     }
 }
@@ -214,7 +215,8 @@ static spill_code_t withdraw_all(spill_mongo_t *store, const spill_drop_all_t *d
     SPILL_TRY(find_document(store, filter, &document, error));
     add_old_refused(&document, &old);
     make_path(drop, "", whole);
-    BCON_APPEND(&update, "$set", "{", whole, "{", "refused", BCON_BOOL(true), "}", "}");
+    BCON_APPEND(&update, "$set", "{", whole, "{", SPILL_STORED_NOTE_REFUSED, BCON_BOOL(true), "}",
+                "}");
     if (!bson_empty(&old))
         BSON_APPEND_DOCUMENT(&update, "$unset", &old);
     return spill_mongo_modify(store, SPILL_MONGO_DROP_RECORDS, filter, &update, NULL, NULL, &found,
@@ -240,10 +242,11 @@ static spill_code_t judge_announced(spill_mongo_t *store, const bson_iter_t *att
 {
     bson_iter_t epoch, collection, refused;
     collection_uuid_t uuid, found;
-    if (!bson_iter_recurse(attempt, &refused) || bson_iter_find(&refused, "refused") ||
+    if (!bson_iter_recurse(attempt, &refused) ||
+        bson_iter_find(&refused, SPILL_STORED_NOTE_REFUSED) ||
         !bson_iter_recurse(attempt, &epoch) || !bson_iter_find(&epoch, SPILL_STORED_INCARNATION) ||
         spill_iter_int64(&epoch) <= *ended || !bson_iter_recurse(attempt, &collection) ||
-        !bson_iter_find(&collection, "collection"))
+        !bson_iter_find(&collection, SPILL_STORED_NOTE_COLLECTION))
         return SPILL_OK;
     uuid = read_uuid(&collection);
     if (!uuid.known)
@@ -272,9 +275,10 @@ static spill_code_t find_drop_all(spill_mongo_t *store, const spill_definition_t
     bson_iter_t iter, attempt;
     make_filter_all(definition, &filter);
     SPILL_TRY(find_document(store, &filter, &document, error));
-    int64_t certain = number_of(&document, "ended");
+    int64_t certain = number_of(&document, SPILL_STORED_NOTE_ENDED);
     *ended = certain > *ended ? certain : *ended;
-    if (bson_iter_init_find(&iter, &document, "announced") && bson_iter_recurse(&iter, &attempt))
+    if (bson_iter_init_find(&iter, &document, SPILL_STORED_NOTE_ANNOUNCED) &&
+        bson_iter_recurse(&iter, &attempt))
         while (bson_iter_next(&attempt))
             SPILL_TRY(judge_announced(store, &attempt, ended, error));
     return SPILL_OK;
@@ -290,9 +294,9 @@ spill_code_t spill_mongo_find_drop(spill_store_t *base, const spill_definition_t
     *note = (spill_drop_note_t){0};
     make_filter(definition, owner, &filter);
     SPILL_TRY(find_document(store, &filter, &document, error));
-    *note =
-        (spill_drop_note_t){number_of(&document, SPILL_STORED_INCARNATION),
-                            number_of(&document, SPILL_STORED_REV), number_of(&document, "ended")};
+    *note = (spill_drop_note_t){number_of(&document, SPILL_STORED_INCARNATION),
+                                number_of(&document, SPILL_STORED_REV),
+                                number_of(&document, SPILL_STORED_NOTE_ENDED)};
     return find_drop_all(store, definition, &note->ended, error);
 }
 
@@ -305,8 +309,8 @@ static spill_code_t forget_certain(spill_mongo_t *store, int64_t incarnation, bs
 {
     bool found;
     for (int i = 0; i < 2; i++)
-        BCON_APPEND(filter, i == 0 ? SPILL_STORED_INCARNATION : "ended", "{", "$not", "{", "$gt",
-                    BCON_INT64(incarnation), "}", "}");
+        BCON_APPEND(filter, i == 0 ? SPILL_STORED_INCARNATION : SPILL_STORED_NOTE_ENDED, "{",
+                    "$not", "{", "$gt", BCON_INT64(incarnation), "}", "}");
     return spill_mongo_delete(store, SPILL_MONGO_DROP_RECORDS, filter, &found, error);
 }
 
@@ -320,7 +324,7 @@ static spill_code_t forget_announced(spill_mongo_t *store, const spill_drop_note
     BCON_APPEND(filter, SPILL_STORED_INCARNATION, "{", "$lte", BCON_INT64(note->incarnation), "}",
                 SPILL_STORED_REV, "{", "$lte", BCON_INT64(note->rev), "}");
     bson_concat(&alone, filter);
-    BCON_APPEND(&alone, "ended", "{", "$exists", BCON_BOOL(false), "}");
+    BCON_APPEND(&alone, SPILL_STORED_NOTE_ENDED, "{", "$exists", BCON_BOOL(false), "}");
     SPILL_TRY(spill_mongo_delete(store, SPILL_MONGO_DROP_RECORDS, &alone, &found, error));
     if (found)
         return SPILL_OK;

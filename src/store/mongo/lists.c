@@ -63,11 +63,11 @@ static void append_bound(bson_t *range, const char *comparison, const spill_valu
 {
     bson_t id;
     BSON_APPEND_DOCUMENT_BEGIN(range, comparison, &id);
-    spill_value_append(owner, &id, "owner");
+    spill_value_append(owner, &id, SPILL_STORED_ID_OWNER);
     if (window)
-        BSON_APPEND_UTF8(&id, "window", window);
+        BSON_APPEND_UTF8(&id, SPILL_STORED_ID_WINDOW, window);
     if (behind)
-        BSON_APPEND_MAXKEY(&id, window ? "part" : "window");
+        BSON_APPEND_MAXKEY(&id, window ? SPILL_STORED_ID_PART : SPILL_STORED_ID_WINDOW);
     bson_append_document_end(range, &id);
 }
 
@@ -96,7 +96,7 @@ static spill_code_t step_back(spill_mongo_t *store, const spill_definition_t *de
     bson_append_document_end(&pipeline, &stage);
     BCON_APPEND(&pipeline, "1", "{", "$sort", "{", "_id", BCON_INT32(-1), "}", "}", "2", "{",
                 "$limit", BCON_INT64(1), "}", "3", "{", "$project", "{", "_id",
-                BCON_UTF8("$_id.window"), "}", "}");
+                BCON_UTF8("$" SPILL_STORED_PAGE_WINDOW), "}", "}");
     spill_code_t code = spill_mongo_each(store, definition->collection, &pipeline, false,
                                          add_window, listing, error);
     bson_destroy(&pipeline);
@@ -146,8 +146,8 @@ static spill_code_t list_windows(spill_mongo_t *store, const spill_definition_t 
     if (query->windows.id)
         match_id(definition, query->windows.id, &match);
     else
-        BCON_APPEND(&match, "_id.part", BCON_INT32(0), SPILL_STORED_PAGE_INCARNATION, "{",
-                    "$exists", BCON_BOOL(true), "}");
+        BCON_APPEND(&match, SPILL_STORED_PAGE_PART, BCON_INT32(0), SPILL_STORED_PAGE_INCARNATION,
+                    "{", "$exists", BCON_BOOL(true), "}");
     bson_append_document_end(&stage, &match);
     bson_append_document_end(&pipeline, &stage);
     append_list(definition, query, &pipeline);
@@ -194,7 +194,8 @@ spill_code_t spill_mongo_windows_of(spill_store_t *store, const spill_definition
 {
     SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
     SPILL_SCOPED(spill_mongo_destroy)
-    bson_t *projection = BCON_NEW("_id", "{", "owner", "$_id.owner", "window", "$_id.window", "}");
+    bson_t *projection = BCON_NEW("_id", "{", SPILL_STORED_ID_OWNER, "$" SPILL_STORED_PAGE_OWNER,
+                                  SPILL_STORED_ID_WINDOW, "$" SPILL_STORED_PAGE_WINDOW, "}");
     windows_t found = {.listing = windows, .limit = limit, .all = true};
     bson_t of, in;
     BSON_APPEND_DOCUMENT_BEGIN(&filter, definition->page_owner, &of);
@@ -208,8 +209,8 @@ spill_code_t spill_mongo_windows_of(spill_store_t *store, const spill_definition
     }
     bson_append_array_end(&of, &in);
     bson_append_document_end(&filter, &of);
-    BCON_APPEND(&filter, "_id.part", BCON_INT32(0), SPILL_STORED_PAGE_INCARNATION, "{", "$exists",
-                BCON_BOOL(true), "}");
+    BCON_APPEND(&filter, SPILL_STORED_PAGE_PART, BCON_INT32(0), SPILL_STORED_PAGE_INCARNATION, "{",
+                "$exists", BCON_BOOL(true), "}");
     const spill_mongo_query_t query = {&filter, NULL, projection, 0};
     SPILL_TRY(spill_mongo_find((spill_mongo_t *)store, definition->collection, &query, false,
                                add_name, &found, error));
@@ -330,8 +331,9 @@ static void append_groups(const spill_definition_t *definition, bson_t *pipeline
     char array[SPILL_NAME_SIZE + 1];
     bool bucket = spill_schema_of(definition)->has_windows;
     snprintf(array, sizeof array, "$%s", definition->page_array);
-    bson_t *owner = bucket ? BCON_NEW("o", "{", "owner", "$_id.owner", "window", "$_id.window", "}")
-                           : BCON_NEW("o", "$_id.owner");
+    bson_t *owner = bucket ? BCON_NEW("o", "{", SPILL_STORED_ID_OWNER, "$" SPILL_STORED_PAGE_OWNER,
+                                      SPILL_STORED_ID_WINDOW, "$" SPILL_STORED_PAGE_WINDOW, "}")
+                           : BCON_NEW("o", "$" SPILL_STORED_PAGE_OWNER);
     BSON_APPEND_UTF8(owner, "incarnation", "$" SPILL_STORED_PAGE_INCARNATION);
     /* With keep oldest, pages without elements are tombstones, which stay. */
     bson_t *pages =
@@ -340,8 +342,9 @@ static void append_groups(const spill_definition_t *definition, bson_t *pipeline
                        "{", "$isArray", BCON_UTF8(array), "}", BCON_UTF8(array), "[", "]", "]", "}",
                        "}", BCON_INT64(0), "]", "}", BCON_INT64(1), BCON_INT64(0), "]", "}")
             : BCON_NEW("$sum", BCON_INT64(1));
-    bson_t *head = BCON_NEW("$max", "{", "$cond", "[", "{", "$eq", "[", "$_id.part", BCON_INT32(0),
-                            "]", "}", "$" SPILL_STORED_PAGE_INCARNATION, BCON_NULL, "]", "}");
+    bson_t *head =
+        BCON_NEW("$max", "{", "$cond", "[", "{", "$eq", "[", "$" SPILL_STORED_PAGE_PART,
+                 BCON_INT32(0), "]", "}", "$" SPILL_STORED_PAGE_INCARNATION, BCON_NULL, "]", "}");
     BCON_APPEND(pipeline, "1", "{", "$group", "{", "_id", BCON_DOCUMENT(owner), "pages",
                 BCON_DOCUMENT(pages), "head", BCON_DOCUMENT(head), "}", "}", "2", "{", "$group",
                 "{", "_id", "$_id.o", "incarnations", "{", "$push", "{", "incarnation",

@@ -156,12 +156,12 @@ void spill_mongo_project_state(const spill_mongo_document_t *document, bool ops,
     char path[SPILL_MONGO_PATH_SIZE];
     project_numbers(document, numbers, sizeof numbers / sizeof *numbers, finds, projection);
     if (spill_mongo_is_bucket(document)) {
-        BCON_APPEND(projection, "page", "{", "$subtract", "[", "$_id.part", BCON_INT64(1), "]",
-                    "}");
+        BCON_APPEND(projection, "page", "{", "$subtract", "[", "$" SPILL_STORED_PAGE_PART,
+                    BCON_INT64(1), "]", "}");
         BSON_APPEND_UTF8(projection, SPILL_STORED_WINDOW_STATS,
                          spill_mongo_ref(document, SPILL_STORED_WINDOW_STATS, path));
     } else if (!document->head) {
-        BSON_APPEND_UTF8(projection, "page", "$_id.page");
+        BSON_APPEND_UTF8(projection, "page", "$" SPILL_STORED_PAGE_NUMBER);
     }
     if (document->referenced && !document->head) {
         spill_mongo_project_referenced(projection);

@@ -225,11 +225,13 @@ spill_code_t spill_mongo_owners(spill_store_t *store, const spill_definition_t *
 {
     (void)binding;
     bool bucket = spill_schema_of(definition)->has_windows;
-    bson_t *conditions = bucket ? BCON_NEW("_id.part", BCON_INT32(0), SPILL_STORED_PAGE_INCARNATION,
-                                           "{", "$exists", BCON_BOOL(true), "}")
-                                : owners_conditions(definition, query->owners.unmanaged);
+    bson_t *conditions =
+        bucket ? BCON_NEW(SPILL_STORED_PAGE_PART, BCON_INT32(0), SPILL_STORED_PAGE_INCARNATION, "{",
+                          "$exists", BCON_BOOL(true), "}")
+               : owners_conditions(definition, query->owners.unmanaged);
     bson_t *projection =
-        bucket ? BCON_NEW("_id", "{", "owner", "$_id.owner", "window", "$_id.window", "}")
+        bucket ? BCON_NEW("_id", "{", SPILL_STORED_ID_OWNER, "$" SPILL_STORED_PAGE_OWNER,
+                          SPILL_STORED_ID_WINDOW, "$" SPILL_STORED_PAGE_WINDOW, "}")
                : BCON_NEW("_id", BCON_INT32(1));
     search_t search = {.store = (spill_mongo_t *)store,
                        .definition = definition,

@@ -196,6 +196,9 @@ typedef struct spill_consolidate_options {
     /* Both may be NULL; `context` is passed to them only. */
     void (*moved)(void *context, const spill_consolidate_moved_t *moved);
     void (*progress)(void *context, const spill_consolidate_progress_t *progress);
+    /* May be NULL. A thread begins to copy or compare documents of a collection, and (NULL) ends
+     * that. By several threads at a time. */
+    void (*works)(void *context, const char *collection);
     /* May be NULL. When cutting over: a collection is open. At the beginning it reports the
      * collections that earlier runs have opened. */
     void (*opened)(void *context, const spill_consolidate_opened_t *opened);

@@ -261,6 +261,9 @@ size_t spill_consolidate_members(const spill_consolidate_run_t *run,
 void spill_consolidate_count_member(spill_consolidate_run_t *run,
                                     const spill_consolidate_moved_t *moved, int64_t pause_us);
 
+/* Report that this thread begins to work on a collection, and (NULL) ends that. */
+void spill_consolidate_works(const spill_consolidate_run_t *run, const char *collection);
+
 /* Continue behind the current member, and save the place. */
 spill_code_t spill_consolidate_next_member(spill_consolidate_run_t *run, spill_error_t *error);
 

@@ -133,7 +133,9 @@ static spill_code_t insert_chunk(void *context, void *item, spill_error_t *error
     spill_consolidate_run_t *run = ((first_pass_t *)context)->run;
     chunk_t *chunk = item;
     int64_t began_us = spill_throttle_now_us(&run->throttle);
+    spill_consolidate_works(run, chunk->copy_pass.old);
     spill_code_t code = spill_copy_pass_insert(&chunk->copy_pass, &chunk->batch, error);
+    spill_consolidate_works(run, NULL);
     chunk->took_us += spill_throttle_now_us(&run->throttle) - began_us;
     spill_raw_admin_batch_release(&chunk->batch);
     return name_collection(chunk->copy_pass.old, code, error);

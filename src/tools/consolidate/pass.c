@@ -88,6 +88,12 @@ void spill_consolidate_count_member(spill_consolidate_run_t *run,
         run->options->moved(run->options->context, moved);
 }
 
+void spill_consolidate_works(const spill_consolidate_run_t *run, const char *collection)
+{
+    if (run->options->works)
+        run->options->works(run->options->context, collection);
+}
+
 spill_code_t spill_consolidate_next_member(spill_consolidate_run_t *run, spill_error_t *error)
 {
     run->place.member++;
@@ -135,9 +141,11 @@ static spill_code_t next_member(void *context, void **item, spill_error_t *error
 
 static spill_code_t work_on_member(void *context, void *item, spill_error_t *error)
 {
-    (void)context;
+    const spill_consolidate_run_t *run = ((const comparing_t *)context)->run;
     spill_copy_pass_t *copy_pass = item;
+    spill_consolidate_works(run, copy_pass->old);
     spill_code_t code = compare_member(copy_pass, error);
+    spill_consolidate_works(run, NULL);
     return code == SPILL_OK ? code : spill_fail_prefix(error, code, "%s", copy_pass->old);
 }
 

@@ -142,17 +142,19 @@ static spill_code_t find_place(const spill_definition_t *definition, const bson_
 {
     bool windows = spill_schema_of(definition)->has_windows;
     spill_value_t page;
-    if (!find_value(document, numbered ? "_id.owner" : definition->page_owner, &exported->owner))
+    if (!find_value(document, numbered ? SPILL_STORED_PAGE_OWNER : definition->page_owner,
+                    &exported->owner))
         return fail_names(definition, "the document has no owner in",
-                          numbered ? "_id.owner" : definition->page_owner, error);
+                          numbered ? SPILL_STORED_PAGE_OWNER : definition->page_owner, error);
     if (windows)
-        exported->window = text_at(document, numbered ? "_id.window" : definition->window_field);
+        exported->window =
+            text_at(document, numbered ? SPILL_STORED_PAGE_WINDOW : definition->window_field);
     if (windows && !exported->window)
         return fail_names(definition, "the document has no window in",
-                          numbered ? "_id.window" : definition->window_field, error);
+                          numbered ? SPILL_STORED_PAGE_WINDOW : definition->window_field, error);
     if (!numbered)
         return SPILL_OK;
-    const char *number = windows ? "_id.part" : "_id.page";
+    const char *number = windows ? SPILL_STORED_PAGE_PART : SPILL_STORED_PAGE_NUMBER;
     if (!find_value(document, number, &page) || !is_count(&page))
         return fail_names(definition, "the document has no number in", number, error);
     if (!exported->is_head)
@@ -179,10 +181,10 @@ static spill_code_t check_page(const spill_definition_t *definition, const bson_
     spill_value_t value;
     if (is_removed(definition, exported))
         return SPILL_OK;
-    if (!repeats_id(document, definition->page_owner, "_id.owner"))
+    if (!repeats_id(document, definition->page_owner, SPILL_STORED_PAGE_OWNER))
         return fail_names(definition, "the document has no owner in", definition->page_owner,
                           error);
-    if (windows && !repeats_id(document, definition->window_field, "_id.window"))
+    if (windows && !repeats_id(document, definition->window_field, SPILL_STORED_PAGE_WINDOW))
         return fail_names(definition, "the document has no window in", definition->window_field,
                           error);
     if (number[0] != '\0' && !(find_value(document, number, &value) && is_count(&value)))
@@ -245,7 +247,8 @@ static spill_code_t find_kind(const spill_definition_t *definition, const char *
     if (!exported->is_head && strcmp(collection, definition->page_collection) != 0)
         return fail_names(definition, "neither heads nor pages are in the collection", collection,
                           error);
-    if (spill_schema_of(definition)->has_windows && find_value(document, "_id.part", &part))
+    if (spill_schema_of(definition)->has_windows &&
+        find_value(document, SPILL_STORED_PAGE_PART, &part))
         exported->is_head = is_count(&part) && integer_of(&part) == 0;
     return SPILL_OK;
 }

@@ -286,7 +286,9 @@ static spill_code_t catch_up_next(void *context, const spill_value_t *owner, spi
 {
     catch_up_t one = *(const catch_up_t *)context;
     own_transfer(&one);
+    spill_migrate_works(one.options, owner);
     spill_code_t code = catch_up_owner(&one, owner, error);
+    spill_migrate_works(one.options, NULL);
     end_turn(&one);
     end_work(&one);
     return code;

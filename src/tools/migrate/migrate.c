@@ -8,6 +8,7 @@
 #include "tools/migrate/migrate_pass.h"
 #include "tools/migrate/planned.h"
 #include "tools/migrate/undoing.h"
+#include "tools/missing_owner.h"
 #include "tools/transfer/transfer.h"
 #include "util/error.h"
 #include "util/text.h"
@@ -151,16 +152,60 @@ spill_code_t spill_migrate_has_unmanaged(spill_store_t *store, const spill_defin
 
 /* ---- migrating ------------------------------------------------------------------------------- */
 
-static spill_code_t reshape_owner(const spill_migrate_pass_t *pass,
-                                  const spill_oversized_t *oversized, spill_reshaped_t *reshaped,
-                                  spill_error_t *error)
+/* The work on one owner: its steps pay the throttle as they move elements. */
+typedef struct turn {
+    spill_migrate_pass_t *pass;
+    int64_t step_min;        /* elements of a step, below which it costs too much */
+    int64_t started_us;      /* of the current step */
+    spill_reshaped_t before; /* what the earlier steps did */
+} turn_t;
+
+static int64_t step_limit(void *context)
 {
+    const turn_t *turn = context;
+    const spill_throttle_t *throttle = turn->pass->options->throttle;
+    int64_t rate = throttle ? spill_throttle_rate(throttle) : 0;
+    return rate > 0 && rate < turn->step_min ? turn->step_min : rate;
+}
+
+static turn_t begin_turn(spill_migrate_pass_t *pass, const spill_oversized_t *oversized)
+{
+    int64_t bytes = pass->options->step_bytes;
+    int64_t mean = oversized->elements > 0 ? oversized->bytes / oversized->elements : 0;
+    bytes = bytes > 0 ? bytes : SPILL_MIGRATE_STEP_BYTES;
+    return (turn_t){.pass = pass, .step_min = bytes / (mean > 0 ? mean : 1)};
+}
+
+static spill_code_t end_step(void *context, const spill_reshaped_t *so_far, spill_error_t *error)
+{
+    turn_t *turn = context;
+    int64_t elements = so_far->elements - turn->before.elements;
+    spill_migrate_step_done(turn->pass, elements, so_far->pages - turn->before.pages);
+    turn->before = *so_far;
+    spill_migrate_end_turn(turn->pass, elements, turn->started_us);
+    return spill_migrate_wait(turn->pass, &turn->started_us, error);
+}
+
+/* The last step ends here. An owner without elements to move costs as much as one element. */
+static void end_turn(const turn_t *turn, const spill_reshaped_t *reshaped)
+{
+    int64_t elements = reshaped->elements - turn->before.elements;
+    if (elements == 0 && turn->before.elements == 0)
+        elements = 1;
+    spill_migrate_end_turn(turn->pass, elements, turn->started_us);
+}
+
+static spill_code_t reshape_owner(turn_t *turn, const spill_oversized_t *oversized,
+                                  spill_reshaped_t *reshaped, spill_error_t *error)
+{
+    const spill_migrate_pass_t *pass = turn->pass;
     const spill_definition_t *planned = pass->options->planned;
+    const spill_reshape_steps_t steps = {.limit = step_limit, .moved = end_step, .context = turn};
     SPILL_SCOPED(spill_owner_release) spill_owner_t owner = {0};
     SPILL_TRY(spill_owner_init(&owner, pass->array, &oversized->owner, error));
     if (!oversized->managed && planned)
         SPILL_TRY(spill_storable_check_owner(planned, &owner, error));
-    return spill_reshape(&owner, oversized, reshaped, error);
+    return spill_reshape(&owner, oversized, &steps, reshaped, error);
 }
 
 static spill_code_t reshape(spill_migrate_pass_t *pass, const spill_oversized_t *oversized,
@@ -168,9 +213,11 @@ static spill_code_t reshape(spill_migrate_pass_t *pass, const spill_oversized_t 
 {
     spill_error_t failure;
     spill_reshaped_t reshaped = {0};
-    int64_t started_us = 0;
-    SPILL_TRY(spill_migrate_wait(pass, &started_us, error));
-    spill_code_t code = reshape_owner(pass, oversized, &reshaped, &failure);
+    turn_t turn = begin_turn(pass, oversized);
+    SPILL_TRY(spill_migrate_wait(pass, &turn.started_us, error));
+    spill_migrate_works(pass->options, &oversized->owner);
+    spill_code_t code = reshape_owner(&turn, oversized, &reshaped, &failure);
+    spill_migrate_works(pass->options, NULL);
     spill_migrate_result_t added = {
         .moved = reshaped.elements, .pages = reshaped.pages, .changed = reshaped.changed};
     count_owner(&added, oversized);
@@ -185,8 +232,9 @@ static spill_code_t reshape(spill_migrate_pass_t *pass, const spill_oversized_t 
                                  .adopted = reshaped.adopted,
                                  .at_once = reshaped.at_once,
                                  .full = full};
+    spill_migrate_step_done(pass, -turn.before.elements, -turn.before.pages);
     code = spill_migrate_report(pass, code, &failure, &added, &migrated, error);
-    spill_migrate_end_turn(pass, reshaped.elements > 0 ? reshaped.elements : 1, started_us);
+    end_turn(&turn, &reshaped);
     return code;
 }
 
@@ -198,6 +246,7 @@ spill_code_t spill_migrate(spill_array_t *array, const spill_migrate_options_t *
     SPILL_TRY(check_definition(&array->definition, error));
     SPILL_TRY(spill_migrate_pass_place(&pass, &place, error));
     result->resumed = place.resumed;
+    spill_migrate_place_mark(&place);
     spill_adoption_begin(array);
     spill_code_t code = spill_migrate_each(&pass, reshape, SPILL_OWNERS_AT_A_TIME, error);
     spill_adoption_end(array);
@@ -293,7 +342,9 @@ static spill_code_t unmanage_owner(void *context, const spill_value_t *value, sp
     spill_error_t failure;
     int64_t elements = 0, started_us = 0;
     SPILL_TRY(spill_migrate_wait(pass, &started_us, error));
+    spill_migrate_works(pass->options, value);
     spill_code_t code = unmanage(pass, value, &elements, &failure);
+    spill_migrate_works(pass->options, NULL);
     spill_migrate_end_turn(pass, elements > 0 ? elements : 1, started_us);
     spill_migrate_result_t added = {.owners = code == SPILL_OK ? 1 : 0, .elements = elements};
     spill_migrated_t migrated = {.owner = value, .elements = elements, .unmanaged = true};

@@ -61,6 +61,8 @@ typedef struct spill_migrated {
     const spill_error_t *failed; /* why the owner was skipped, or NULL */
 } spill_migrated_t;
 
+#define SPILL_MIGRATE_STEP_BYTES (1 << 20)
+
 typedef struct spill_migrate_options {
     spill_throttle_t *throttle; /* in elements; NULL: none */
     int threads;                /* owners at the same time; 0: one */
@@ -69,6 +71,11 @@ typedef struct spill_migrate_options {
      * before that place that have changed since are left to the next pass. (migrate_place.h)
      */
     bool resumes;
+    /*
+     * With a rate, an owner moves in steps of a second's elements, but of at least this size,
+     * because each step rewrites the document; 0: SPILL_MIGRATE_STEP_BYTES.
+     */
+    int64_t step_bytes;
     int64_t full_bytes; /* documents of at least this size are full; 0: as on a server */
     /*
      * The definition into which elements are copied later, or NULL. An unmanaged array with an
@@ -79,6 +86,8 @@ typedef struct spill_migrate_options {
     /* All may be NULL. Called by any of these threads, one at a time. */
     void (*migrated)(void *context, const spill_migrated_t *migrated);
     void (*progress)(void *context, const spill_migrate_result_t *result);
+    /* A thread begins to work on an owner, and (NULL) ends it. By several threads at a time. */
+    void (*works)(void *context, const spill_value_t *owner);
     void (*caught_up)(void *context, const spill_copy_result_t *result);
     /* An undo has measured every owner, and begins to unmanage them. */
     void (*measured)(void *context, const spill_migrate_result_t *all);

@@ -278,6 +278,34 @@ bool spill_migrate_is_owner_failure(spill_code_t code)
            code == SPILL_CONFLICT || code == SPILL_INVALID;
 }
 
+void spill_migrate_works(const spill_migrate_options_t *options, const spill_value_t *owner)
+{
+    if (options && options->works)
+        options->works(options->context, owner);
+}
+
+/* Report the result and what the owners in progress have done; report_lock is held. */
+static void show_progress(const spill_migrate_pass_t *pass)
+{
+    spill_migrate_result_t so_far = *pass->result;
+    if (!pass->options->progress)
+        return;
+    so_far.elements += pass->moved;
+    so_far.moved += pass->moved;
+    so_far.pages += pass->pages;
+    pass->options->progress(pass->options->context, &so_far);
+}
+
+void spill_migrate_step_done(spill_migrate_pass_t *pass, int64_t elements, int64_t pages)
+{
+    pthread_mutex_lock(&pass->report_lock);
+    pass->moved += elements;
+    pass->pages += pages;
+    if (elements > 0)
+        show_progress(pass);
+    pthread_mutex_unlock(&pass->report_lock);
+}
+
 /* `added`: what this owner adds to the result. */
 spill_code_t spill_migrate_report(spill_migrate_pass_t *pass, spill_code_t code,
                                   const spill_error_t *failure, const spill_migrate_result_t *added,
@@ -303,8 +331,8 @@ spill_code_t spill_migrate_report(spill_migrate_pass_t *pass, spill_code_t code,
     result->failed += skipped ? 1 : 0;
     if (continues && options->migrated)
         options->migrated(options->context, migrated);
-    if (continues && options->progress)
-        options->progress(options->context, result);
+    if (continues)
+        show_progress(pass);
     pthread_mutex_unlock(&pass->report_lock);
     if (!continues && error)
         *error = *failure;

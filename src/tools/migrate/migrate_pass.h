@@ -20,8 +20,9 @@ typedef struct spill_migrate_pass {
     spill_array_t *array;
     const spill_migrate_options_t *options; /* NULL: one thread, and no reports */
     spill_migrate_result_t *result;
+    int64_t moved, pages;         /* of owners that are in progress: not yet in `result` */
     spill_migrate_place_t *place; /* of a resumed search; or NULL */
-    pthread_mutex_t report_lock;  /* held over `result`, and while the callbacks run */
+    pthread_mutex_t report_lock;  /* held over the numbers, and while the callbacks run */
 } spill_migrate_pass_t;
 
 spill_migrate_pass_t spill_migrate_pass_begin(spill_array_t *array,
@@ -65,6 +66,15 @@ spill_code_t spill_migrate_each_owner(const spill_owners_walk_t *walk, spill_err
 spill_code_t spill_migrate_wait(spill_migrate_pass_t *pass, int64_t *started_us,
                                 spill_error_t *error);
 void spill_migrate_end_turn(spill_migrate_pass_t *pass, int64_t elements, int64_t started_us);
+
+/* Report that this thread begins to work on an owner, and (NULL) ends it. */
+void spill_migrate_works(const spill_migrate_options_t *options, const spill_value_t *owner);
+
+/*
+ * A step of an owner moved elements to pages, and the owner is not done yet: progress shows them.
+ * Before the owner is reported, take its steps back with negative numbers, which shows nothing.
+ */
+void spill_migrate_step_done(spill_migrate_pass_t *pass, int64_t elements, int64_t pages);
 
 /*
  * Report an owner, and add to the result what it adds. `code` and `failure` are its outcome. If the

@@ -17,6 +17,17 @@ static const spill_job_kind_t kind = {.suffix = ":migrate.at",
                                       .named = true,
                                       .stored = offsetof(spill_place_entry_t, stored)};
 
+static void save(spill_migrate_place_t *place)
+{
+    spill_error_t ignored;
+    place->entry.after = (spill_bytes_t){place->reached.data, (uint32_t)place->reached.size};
+    spill_code_t code = spill_job_save(&(spill_job_catalog_t){.store = place->store}, &kind,
+                                       place->name, &place->entry, &ignored);
+    place->unsaved = 0;
+    if (code != SPILL_OK)
+        spill_migrate_place_stop(place);
+}
+
 spill_code_t spill_migrate_place_begin(spill_migrate_place_t *place, spill_store_t *store,
                                        const char *name, int64_t slots, int64_t bytes, bool resumes,
                                        spill_error_t *error)
@@ -35,6 +46,12 @@ spill_code_t spill_migrate_place_begin(spill_migrate_place_t *place, spill_store
     return SPILL_OK;
 }
 
+void spill_migrate_place_mark(spill_migrate_place_t *place)
+{
+    if (atomic_load(&place->stores) && !place->entry.stored)
+        save(place);
+}
+
 void spill_migrate_place_move(const spill_migrate_place_t *place, spill_cursor_t *cursor)
 {
     if (!place->resumed)
@@ -42,17 +59,6 @@ void spill_migrate_place_move(const spill_migrate_place_t *place, spill_cursor_t
     spill_buffer_append(&cursor->after, place->entry.after.data, place->entry.after.size_bytes);
     cursor->query.after = cursor->after.data;
     cursor->query.after_bytes = cursor->after.size;
-}
-
-static void save(spill_migrate_place_t *place)
-{
-    spill_error_t ignored;
-    place->entry.after = (spill_bytes_t){place->reached.data, (uint32_t)place->reached.size};
-    spill_code_t code = spill_job_save(&(spill_job_catalog_t){.store = place->store}, &kind,
-                                       place->name, &place->entry, &ignored);
-    place->unsaved = 0;
-    if (code != SPILL_OK)
-        spill_migrate_place_stop(place);
 }
 
 void spill_migrate_place_reach(spill_migrate_place_t *place, int64_t count,

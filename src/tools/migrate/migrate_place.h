@@ -20,7 +20,7 @@
 typedef struct spill_place_entry {
     /* What the pass looks for: with other bounds, owners before the place may need a visit. */
     int64_t slots, bytes;
-    spill_bytes_t after; /* a position of the store's listing; borrows */
+    spill_bytes_t after; /* a position of the store's listing; borrows. Empty: the beginning */
     bson_t *stored;      /* or NULL */
 } spill_place_entry_t;
 
@@ -42,6 +42,13 @@ typedef struct spill_migrate_place {
 spill_code_t spill_migrate_place_begin(spill_migrate_place_t *place, spill_store_t *store,
                                        const char *name, int64_t slots, int64_t bytes, bool resumes,
                                        spill_error_t *error);
+
+/*
+ * The pass begins to change owners. If no place is stored, store an empty one, so that `status'
+ * shows a pass that is killed before its first owner is done. One write at most; a failure has no
+ * other effect.
+ */
+void spill_migrate_place_mark(spill_migrate_place_t *place);
 
 /* Move a new cursor to the place. */
 void spill_migrate_place_move(const spill_migrate_place_t *place, spill_cursor_t *cursor);

@@ -63,6 +63,9 @@ static void put_growth(const spill_report_t *report, const spill_scan_path_t *pa
         fprintf(to, " Document full: %s.",
                 spill_when_text(&owner->growth_forecast.limit, report->result->scanned_ms).text);
     fputs(" In eight of ten cases the length stays in the pale area.", to);
+    if (spill_when_has_interval(&owner->growth_forecast, &owner->growth_forecast.threshold) ||
+        spill_when_has_interval(&owner->growth_forecast, &owner->growth_forecast.limit))
+        fputs(" " SPILL_INTERVAL_MEANING, to);
     end_figure(to);
 }
 

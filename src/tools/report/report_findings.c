@@ -31,6 +31,12 @@ static bool is_beyond(const spill_growth_forecast_t *growth, const spill_when_t 
            when->likely_ms == SPILL_WHEN_UNKNOWN && when->earliest_ms == SPILL_WHEN_UNKNOWN;
 }
 
+/* Does put_when print an interval? */
+static bool has_interval(const spill_growth_forecast_t *growth, const spill_when_t *when)
+{
+    return spill_when_has_interval(growth, when) && when->likely_ms != SPILL_WHEN_UNKNOWN;
+}
+
 /* The date, or the number of elements still to come. */
 static void put_when(FILE *to, const char *label, const spill_growth_forecast_t *growth,
                      const spill_when_t *when, int64_t scanned_ms)
@@ -55,7 +61,7 @@ static void put_when(FILE *to, const char *label, const spill_growth_forecast_t 
 static void put_owners(FILE *to, const spill_scan_path_t *path, int64_t scanned_ms)
 {
     const char *length = path->map ? "Keys" : "Elements";
-    bool beyond = false;
+    bool beyond = false, intervals = false;
     put_fold(to, "The largest documents");
     fprintf(to,
             "<table><thead><tr><th>Largest, by _id</th><th>%s</th>"
@@ -76,6 +82,9 @@ static void put_owners(FILE *to, const spill_scan_path_t *path, int64_t scanned_
                  scanned_ms);
         beyond = beyond || is_beyond(&owner->growth_forecast, &owner->growth_forecast.threshold) ||
                  is_beyond(&owner->growth_forecast, &owner->growth_forecast.limit);
+        intervals = intervals ||
+                    has_interval(&owner->growth_forecast, &owner->growth_forecast.threshold) ||
+                    has_interval(&owner->growth_forecast, &owner->growth_forecast.limit);
         fputs("</tr>\n", to);
     }
     fputs("</tbody></table>\n", to);
@@ -83,6 +92,8 @@ static void put_owners(FILE *to, const spill_scan_path_t *path, int64_t scanned_
         fputs("<p class=\"names\">-: no date. It is further ahead than the known past is long, or "
               "there are too few elements to learn from.</p>\n",
               to);
+    if (intervals)
+        fputs("<p class=\"names\">" SPILL_INTERVAL_MEANING "</p>\n", to);
     fputs("</details>\n", to);
 }
 

@@ -138,6 +138,13 @@ typedef struct spill_growth_forecast {
     spill_course_t *course; /* NULL: unknown, or not requested; free with bson_free */
 } spill_growth_forecast_t;
 
+/* Does the text of this date (spill_when_text) have an interval? */
+bool spill_when_has_interval(const spill_growth_forecast_t *growth, const spill_when_t *when);
+
+/* What "80 %" means in these texts. */
+#define SPILL_INTERVAL_MEANING                                                                     \
+    "80 % behind a date: in about eight of ten cases the true date is within these dates."
+
 /*
  * The horizons range from a 64th of the past to all of it, each a fifth longer than the last; this
  * is the one of that index.

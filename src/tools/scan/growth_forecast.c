@@ -210,6 +210,12 @@ static const char *past_note(const spill_when_t *when, int64_t scanned_ms)
     return scanned_ms > 0 && when->earliest_ms < scanned_ms ? ", the earliest in the past" : "";
 }
 
+bool spill_when_has_interval(const spill_growth_forecast_t *growth, const spill_when_t *when)
+{
+    return when->elements > 0 && (growth->timed || growth->elapsed_ms > 0) &&
+           when->earliest_ms != SPILL_WHEN_UNKNOWN;
+}
+
 spill_when_text_t spill_when_text(const spill_when_t *when, int64_t scanned_ms)
 {
     spill_when_text_t text;
