@@ -60,6 +60,7 @@ typedef struct rocksdb_kv {
     char *folder;
     spill_pinned_t *pinned; /* a reader's files, and the engine's view of them; else NULL */
     spill_engine_files_t *files;
+    spill_insert_hints_t *hints; /* a writer's; else NULL */
     spill_log_fn log;
     void *log_context;
 } rocksdb_kv_t;
@@ -115,23 +116,23 @@ static int compare_changes(const void *left, const void *right, void *context)
  * The changes of the batch. If there are many, they are in the order of their keys: a memtable then
  * finds the place of each from the one before. Ranges keep them in the order of the batch.
  */
-static const spill_change_t **order_changes(const spill_batch_t *from)
+static const spill_change_t **order_changes(const spill_batch_t *from, bool *sorted)
 {
     enum { SORTED_MIN = 16 };
     const spill_change_t **changes = bson_malloc(from->count * sizeof(void *));
-    bool sorts = from->count >= SORTED_MIN;
+    *sorted = from->count >= SORTED_MIN;
     for (size_t i = 0; i < from->count; i++) {
         changes[i] = &from->changes[i];
-        sorts = sorts && changes[i]->kind != SPILL_CHANGE_DELETE_RANGE;
+        *sorted = *sorted && changes[i]->kind != SPILL_CHANGE_DELETE_RANGE;
     }
-    if (sorts)
+    if (*sorted)
         qsort_r(changes, from->count, sizeof(void *), compare_changes, (void *)from);
     return changes;
 }
 
-static void gather(rocksdb_writebatch_t *to, const spill_batch_t *from)
+static void gather(rocksdb_writebatch_t *to, const spill_batch_t *from, bool *sorted)
 {
-    const spill_change_t **changes = order_changes(from);
+    const spill_change_t **changes = order_changes(from, sorted);
     rocksdb_writebatch_clear(to);
     for (size_t i = 0; i < from->count; i++) {
         const spill_change_t *change = changes[i];
@@ -152,7 +153,9 @@ static spill_code_t write_batch(spill_kv_t *base, const spill_batch_t *batch, bo
 {
     rocksdb_kv_t *kv = (rocksdb_kv_t *)base;
     char *message = NULL;
-    gather(kv->batch, batch);
+    bool sorted;
+    gather(kv->batch, batch, &sorted);
+    spill_insert_hints_set(kv->hints, !sorted);
     rocksdb_write(kv->db, sync ? kv->write_sync : kv->write, kv->batch, &message);
     if (batch->bytes.size > KEPT_BYTES_MAX) { /* else it keeps the memory */
         rocksdb_writebatch_destroy(kv->batch);
@@ -269,6 +272,7 @@ static void free_kv(rocksdb_kv_t *kv)
     rocksdb_writeoptions_destroy(kv->write_sync);
     rocksdb_writebatch_destroy(kv->batch);
     spill_engine_files_free(kv->files);
+    bson_free(kv->hints);
     spill_pinned_free(kv->pinned);
     bson_free(kv->folder);
     bson_free(kv->base.damage);
@@ -525,6 +529,7 @@ typedef struct attempt {
     int replay;
     bool read_only;
     spill_engine_files_t *files;
+    spill_insert_hints_t *hints; /* a writer's; else NULL */
     bool paranoid; /* a damaged table file makes the open fail, not only reads of it */
 } attempt_t;
 
@@ -542,7 +547,8 @@ static rocksdb_t *try_open(attempt_t attempt, char **message)
         rocksdb_options_set_max_open_files(options, -1);
     rocksdb_t *db = NULL;
     *message = NULL;
-    if (!spill_engine_files_use(attempt.files, options, message)) {
+    if (!spill_engine_files_use(attempt.files, options, message) ||
+        (attempt.hints && !spill_engine_hints_use(attempt.hints, options, message))) {
         rocksdb_options_destroy(options);
         return NULL;
     }
@@ -640,7 +646,10 @@ static spill_code_t open_checked(attempt_t attempt, const spill_pinned_t *pinned
     return *db ? SPILL_OK : fail_open(error, attempt.folder, message);
 }
 
-/* `pinned`: a reader's files, which *kv then owns as it does attempt.files; NULL for a writer. */
+/*
+ * `pinned`: a reader's files, which *kv then owns as it does attempt.files and attempt.hints; NULL
+ * for a writer.
+ */
 static spill_code_t open_pinned(attempt_t attempt, spill_pinned_t *pinned, spill_kv_t **kv,
                                 spill_error_t *error)
 {
@@ -659,6 +668,7 @@ static spill_code_t open_pinned(attempt_t attempt, spill_pinned_t *pinned, spill
     rocksdb_kv_t *made = new_kv(db, attempt.folder, from);
     made->base.damage = found;
     made->files = attempt.files;
+    made->hints = attempt.hints;
     made->pinned = pinned;
     *kv = &made->base;
     return SPILL_OK;
@@ -667,11 +677,16 @@ static spill_code_t open_pinned(attempt_t attempt, spill_pinned_t *pinned, spill
 static spill_code_t open_for_writing(const char *folder, const spill_rocksdb_options_t *from,
                                      spill_kv_t **kv, spill_error_t *error)
 {
-    attempt_t attempt = {
-        .folder = folder, .from = from, .paranoid = true, .files = spill_engine_files_new(NULL)};
+    attempt_t attempt = {.folder = folder,
+                         .from = from,
+                         .paranoid = true,
+                         .files = spill_engine_files_new(NULL),
+                         .hints = bson_malloc0(sizeof(spill_insert_hints_t))};
     spill_code_t code = open_pinned(attempt, NULL, kv, error);
-    if (code != SPILL_OK)
+    if (code != SPILL_OK) {
         spill_engine_files_free(attempt.files);
+        bson_free(attempt.hints);
+    }
     return code;
 }
 

@@ -6,6 +6,7 @@
 #define SPILL_STORE_EMBEDDED_KV_ROCKSDB_H
 
 #include "store/embedded/folder.h"
+#include "store/embedded/insert_hints.h"
 #include "store/embedded/kv.h"
 
 #include <spillway/error.h>
@@ -89,6 +90,17 @@ void spill_engine_files_free(spill_engine_files_t *files);
  * *message (free with rocksdb_free) if the engine does not accept that.
  */
 bool spill_engine_files_use(spill_engine_files_t *files, struct rocksdb_options_t *options,
+                            char **message);
+
+/* ---- engine_hints.cpp: where the memtable puts records ----------------------------------------
+ */
+
+/*
+ * Let a database that is opened with these options use the hints, which must outlive it. Returns
+ * false and sets *message (free with rocksdb_free) if the engine does not accept that. Call it
+ * guarded: it throws std::bad_alloc.
+ */
+bool spill_engine_hints_use(spill_insert_hints_t *hints, struct rocksdb_options_t *options,
                             char **message);
 
 /* For engine_guard.cpp: the check, which throws. NULL, or the damage: free with bson_free. */
