@@ -10,6 +10,7 @@
 #include "store/render.h"
 #include "util/error.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -366,7 +367,7 @@ spill_code_t spill_mongo_decode_reply(const spill_mongo_document_t *document,
                                       const bson_t *projected, spill_state_t *state,
                                       spill_run_t *run, spill_ops_t *ops, spill_error_t *error)
 {
-    SPILL_TRY(spill_mongo_state(document, projected, state, ops, error));
+    SPILL_TRY(spill_mongo_state(document, projected, true, state, ops, error));
     if (document->referenced && !document->head)
         spill_mongo_decode_referenced(document, projected, state, run);
     else if ((state->present || document->request->read.unmanaged) &&
@@ -542,6 +543,8 @@ static spill_code_t find_holding(spill_mongo_t *store, const spill_mongo_documen
 typedef struct gathering {
     const spill_request_t *request;
     spill_response_t *response;
+    int64_t seq;
+    bool misplaced; /* the document with the number `seq` has an _id that no client reads */
 } gathering_t;
 
 static bool gather(void *context, const bson_t *document)
@@ -551,9 +554,15 @@ static bool gather(void *context, const bson_t *document)
     int64_t seq, most = gathering->request->read.bytes_most;
     bson_t memory;
     spill_value_t element;
-    if (spill_mongo_element_of(gathering->request->definition, document, &seq, &memory, &element))
+    if (spill_mongo_element_of(gathering->request->definition, document, &seq, &memory, &element)) {
+        gathering->misplaced = !spill_mongo_is_page(gathering->request->owner, seq, document);
         spill_run_add(run, seq, &element);
+    }
     bson_destroy(&memory);
+    if (gathering->misplaced) {
+        gathering->seq = seq;
+        return false;
+    }
     gathering->response->stopped = most > 0 && (int64_t)run->arena.size >= most;
     return !gathering->response->stopped;
 }
@@ -601,6 +610,11 @@ static spill_code_t read_between(spill_mongo_t *store, const spill_request_t *re
                                 &gathering, error);
     }
     bson_destroy(&pipeline);
+    if (code == SPILL_OK && gathering.misplaced)
+        return spill_fail(error, SPILL_CORRUPT,
+                          "%s: a document has the fields of element %" PRId64
+                          " of its owner, but another _id",
+                          collection, gathering.seq);
     return code;
 }
 
