@@ -284,6 +284,17 @@ void spill_mongo_decode_referenced(const spill_mongo_document_t *document, const
 bool spill_mongo_element_of(const spill_definition_t *definition, const bson_t *document,
                             int64_t *seq, bson_t *memory, spill_value_t *element);
 
+/*
+ * Add a referenced element to the run. False: its document has not the _id of this element, so only
+ * some reads find it. *misplaced is then set, for spill_mongo_fail_misplaced.
+ */
+bool spill_mongo_add_element(const spill_request_t *request, const bson_t *document,
+                             spill_run_t *run, int64_t *misplaced);
+
+/* SPILL_CORRUPT, with the number of that element. */
+spill_code_t spill_mongo_fail_misplaced(const char *collection, int64_t misplaced,
+                                        spill_error_t *error);
+
 /* READ of SPILL_ELEMENTS. */
 spill_code_t spill_mongo_read_elements(spill_mongo_t *store, const spill_request_t *request,
                                        spill_response_t *response, spill_error_t *error);

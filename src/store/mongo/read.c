@@ -10,7 +10,6 @@
 #include "store/render.h"
 #include "util/error.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -543,28 +542,17 @@ static spill_code_t find_holding(spill_mongo_t *store, const spill_mongo_documen
 typedef struct gathering {
     const spill_request_t *request;
     spill_response_t *response;
-    int64_t seq;
-    bool misplaced; /* the document with the number `seq` has an _id that no client reads */
+    int64_t misplaced; /* spill_mongo_add_element */
 } gathering_t;
 
 static bool gather(void *context, const bson_t *document)
 {
     gathering_t *gathering = context;
     spill_run_t *run = &gathering->response->run;
-    int64_t seq, most = gathering->request->read.bytes_most;
-    bson_t memory;
-    spill_value_t element;
-    if (spill_mongo_element_of(gathering->request->definition, document, &seq, &memory, &element)) {
-        gathering->misplaced = !spill_mongo_is_page(gathering->request->owner, seq, document);
-        spill_run_add(run, seq, &element);
-    }
-    bson_destroy(&memory);
-    if (gathering->misplaced) {
-        gathering->seq = seq;
-        return false;
-    }
+    int64_t most = gathering->request->read.bytes_most;
+    bool placed = spill_mongo_add_element(gathering->request, document, run, &gathering->misplaced);
     gathering->response->stopped = most > 0 && (int64_t)run->arena.size >= most;
-    return !gathering->response->stopped;
+    return placed && !gathering->response->stopped;
 }
 
 /* Read elements with numbers in [from, end), at most as many as are still missing. */
@@ -610,12 +598,9 @@ static spill_code_t read_between(spill_mongo_t *store, const spill_request_t *re
                                 &gathering, error);
     }
     bson_destroy(&pipeline);
-    if (code == SPILL_OK && gathering.misplaced)
-        return spill_fail(error, SPILL_CORRUPT,
-                          "%s: a document has the fields of element %" PRId64
-                          " of its owner, but another _id",
-                          collection, gathering.seq);
-    return code;
+    return code == SPILL_OK && gathering.misplaced > 0
+               ? spill_mongo_fail_misplaced(collection, gathering.misplaced, error)
+               : code;
 }
 
 /* Add the element of a page to the run, if it is one of the request's. */
