@@ -140,18 +140,29 @@ static spill_code_t inspect_gap(const referenced_t *referenced, int64_t from, in
                                 spill_error_t *error)
 {
     spill_response_t page = SPILL_RESPONSE_INIT;
+    spill_error_t failure;
     spill_code_t code = SPILL_OK;
     for (; code == SPILL_OK && from < end &&
            referenced->inspection->found < SPILL_INSPECTION_FINDINGS;
          from++) {
-        code = spill_owner_read_state(referenced->inspection->owner, from, &page, error);
-        if (code == SPILL_OK &&
-            (!page.state.present || page.state.incarnation != referenced->head->incarnation))
+        code = spill_owner_read_state(referenced->inspection->owner, from, &page, &failure);
+        if (code == SPILL_CORRUPT) {
+            spill_inspection_add(referenced->inspection, from, 2, "cannot be read: %.200s",
+                                 failure.message);
+            code = SPILL_OK;
+        } else if (code == SPILL_OK &&
+                   (!page.state.present || page.state.incarnation != referenced->head->incarnation))
             spill_inspection_add(referenced->inspection, from, 2,
                                  "is missing: element %" PRId64 " has no document", from);
+        else if (code == SPILL_OK && page.state.live > 0 && page.state.first != from)
+            spill_inspection_add(referenced->inspection, from, 4,
+                                 "has the number of element %" PRId64 " in its fields",
+                                 page.state.first);
     }
+    if (code != SPILL_OK && error != NULL)
+        *error = failure;
     spill_response_release(&page);
-    return code == SPILL_CORRUPT ? SPILL_OK : code;
+    return code;
 }
 
 static spill_code_t find_missing(const referenced_t *referenced, spill_error_t *error)

@@ -15,6 +15,8 @@
 #include "layout/outlier.h"
 #include "util/error.h"
 
+#include <inttypes.h>
+
 /* This many absent pages in a row end the walk by page numbers. */
 enum { MISSING_MAX = 1000 };
 
@@ -77,6 +79,26 @@ spill_code_t spill_outlier_may_end(const spill_owner_t *owner, const spill_state
 }
 
 /*
+ * Count a search that found the page `number` again, though no document with its _id was there to
+ * delete. Another client may have put and deleted it meanwhile, but not so often.
+ */
+static spill_code_t count_undeletable(const spill_owner_t *owner, int64_t number, int *found,
+                                      spill_error_t *error)
+{
+    enum { FOUND_MAX = 5 };
+    if (++*found < FOUND_MAX)
+        return SPILL_OK;
+    const spill_definition_t *definition = &owner->array->definition;
+    spill_fail(error, SPILL_CORRUPT,
+               "a document in '%s' has the fields of its page %" PRId64
+               ", but not the _id of that page: check and delete this document",
+               spill_schema_of(definition)->has_windows ? definition->collection
+                                                        : definition->page_collection,
+               number);
+    return spill_owner_name(owner, SPILL_CORRUPT, error);
+}
+
+/*
  * Delete the pages of the ended incarnations up to `incarnation`. *any: there was a page. A drop
  * deletes from the highest number down, so usually the page that is found is the highest one left;
  * one search is enough then. SPILL_CONFLICT: a lease runs.
@@ -84,7 +106,7 @@ spill_code_t spill_outlier_may_end(const spill_owner_t *owner, const spill_state
 spill_code_t spill_outlier_drop_left_over(const spill_owner_t *owner, int64_t incarnation,
                                           bool *any, spill_error_t *error)
 {
-    int tries = 0;
+    int tries = 0, undeletable = 0;
     int64_t before = -1;
     if (!spill_schema_of(&owner->array->definition)->has_pages)
         return SPILL_OK;
@@ -98,6 +120,9 @@ spill_code_t spill_outlier_drop_left_over(const spill_owner_t *owner, int64_t in
             dropped = dropped || done;
             *any = *any || done;
         }
+        undeletable = again && !dropped ? undeletable : 0;
+        if (again && !dropped)
+            SPILL_TRY(count_undeletable(owner, page.state.page, &undeletable, error));
         /* Another client was faster, or put the page again. */
         if (!dropped || again)
             SPILL_TRY(spill_owner_again(owner, &tries, error));
@@ -118,7 +143,10 @@ static spill_code_t lived_on(const spill_owner_t *owner, const spill_drop_note_t
 {
     SPILL_SCOPED(spill_response_release) spill_response_t page = SPILL_RESPONSE_INIT;
     SPILL_TRY(spill_outlier_find_left_over(owner, note->incarnation, &page, error));
+    /* Each page has an element, so no page has a higher number than its first element. */
     int64_t last = page.state.present ? page.state.page : -1;
+    if (last > page.state.first)
+        last = page.state.first;
     *lived = false;
     for (int64_t number = 0; !*lived && (number <= last || page.state.present); number++) {
         SPILL_TRY(spill_owner_read_state(owner, number, &page, error));

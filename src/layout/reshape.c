@@ -191,7 +191,8 @@ static spill_code_t each_page(const spill_owner_t *owner, const spill_state_t *h
                               page_fn visit, void *context, spill_error_t *error)
 {
     SPILL_SCOPED(free_together) together_t *pages = new_together();
-    int64_t missing = 0; /* after a trim, pages are missing for good */
+    int64_t missing = 0;
+    bool any = false;
     if (head->pages == 0)
         return spill_outlier_may_end(owner, head, NULL, error);
     for (int64_t number = 0; number < head->pages; number++) {
@@ -200,7 +201,10 @@ static spill_code_t each_page(const spill_owner_t *owner, const spill_state_t *h
             SPILL_TRY(read_together(owner, head, number, whole, pages, error));
         const spill_response_t *page = &pages->responses[at];
         visit(context, page);
-        missing = page->state.present || head->watermark > 0 ? 0 : missing + 1;
+        any = any || page->state.present;
+        /* Trims delete the first pages. Each had a number below the watermark, or more of them. */
+        bool trimmed = !any && number < head->watermark;
+        missing = page->state.present || trimmed ? 0 : missing + 1;
         SPILL_TRY(spill_owner_check_missing(owner, head, number, missing, error));
     }
     return SPILL_OK;
@@ -214,6 +218,12 @@ typedef struct headless {
     bool sole;       /* all have one incarnation, and their states match their elements */
     bool given_up;   /* all were copied for an ADOPT_SPLIT that was never made */
 } headless_t;
+
+/* Each page has an element, so the number of a page is at most that of its first element. */
+static bool may_have_number(const spill_state_t *page)
+{
+    return page->page <= page->first;
+}
 
 /* The first pages may be missing, because a trim deleted them. */
 static spill_code_t read_incarnation(const spill_owner_t *owner, int64_t incarnation,
@@ -282,6 +292,8 @@ static spill_code_t free_compared(const spill_owner_t *owner, const spill_state_
     spill_response_t head = SPILL_RESPONSE_INIT;
     headless_t headless = {0};
     spill_request_t read = spill_owner_unmanaged_request(owner, INT64_MAX);
+    if (!may_have_number(page))
+        return refuse_pages(owner, error);
     spill_code_t code = read_incarnation(owner, page->incarnation, page->page, &headless, error);
     read.read.limit = (int64_t)headless.run.count;
     read.read.want = read.read.limit > 0 ? SPILL_WANT_FORWARD : SPILL_WANT_NONE;
@@ -587,9 +599,35 @@ static spill_code_t refuse_size(const spill_owner_t *owner, int64_t bytes, spill
     return spill_owner_name(owner, SPILL_TOO_BIG, error);
 }
 
+/* A head that counts other elements than its documents have. */
+typedef struct miscount {
+    int64_t incarnation, rev;
+    int seen; /* in as many reads of this revision */
+} miscount_t;
+
+/*
+ * Every client that removes an element raises the head's `rev`. So if the numbers still differ at
+ * the same `rev`, the owner is damaged. SPILL_OK: another client may have removed an element.
+ */
+static spill_code_t count_miscount(const spill_owner_t *owner, const spill_state_t *head,
+                                   int64_t elements, miscount_t *miscount, spill_error_t *error)
+{
+    enum { SEEN_MAX = 3 };
+    if (miscount->incarnation != head->incarnation || miscount->rev != head->rev)
+        *miscount = (miscount_t){.incarnation = head->incarnation, .rev = head->rev};
+    if (++miscount->seen < SEEN_MAX)
+        return SPILL_OK;
+    spill_fail(error, SPILL_CORRUPT,
+               "the head counts %" PRId64 " elements, but its documents have %" PRId64
+               "; run `spillway verify`",
+               spill_state_count(&owner->array->definition, head), elements);
+    return spill_owner_name(owner, SPILL_CORRUPT, error);
+}
+
 /* Make one try with the head as it was read. */
 static spill_code_t unmanage(const spill_owner_t *owner, const spill_state_t *head,
-                             spill_run_t *run, bool *done, spill_error_t *error)
+                             spill_run_t *run, miscount_t *miscount, bool *done,
+                             spill_error_t *error)
 {
     gathering_t gathering = {.head = head, .run = run};
     spill_run_clear(run);
@@ -597,7 +635,7 @@ static spill_code_t unmanage(const spill_owner_t *owner, const spill_state_t *he
     int64_t elements = (int64_t)run->count + head->live;
     int64_t bytes = document_bytes(owner, head, elements, spill_run_bytes(run) + head->live_bytes);
     if (elements != spill_state_count(&owner->array->definition, head))
-        return SPILL_OK; /* another client removed an element meanwhile: try again */
+        return count_miscount(owner, head, elements, miscount, error);
     if (bytes > SPILL_DOCUMENT_BYTES_MAX)
         return refuse_size(owner, bytes, error);
     spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_UNMANAGE, SPILL_HEAD);
@@ -630,7 +668,9 @@ static spill_code_t free_undone(const spill_owner_t *owner, int64_t incarnation,
     if (!owner->array->store->ops->others_write)
         return spill_outlier_drop_left_over(owner, incarnation, &any, error);
     spill_code_t code = spill_outlier_find_left_over(owner, INT64_MAX, &page, error);
-    if (code == SPILL_OK && page.state.present)
+    if (code == SPILL_OK && page.state.present && !may_have_number(&page.state))
+        code = refuse_pages(owner, error);
+    else if (code == SPILL_OK && page.state.present)
         code = delete_incarnation(owner, incarnation, page.state.page, error);
     spill_response_release(&page);
     return code;
@@ -640,13 +680,14 @@ spill_code_t spill_unmanage(spill_owner_t *owner, int64_t *elements, spill_error
 {
     spill_response_t head = SPILL_RESPONSE_INIT;
     spill_run_t run = {0};
+    miscount_t miscount = {0};
     int tries = 0;
     bool done = false;
     *elements = 0;
     spill_code_t code = read_head(owner, &head, error);
     int64_t incarnation = head.state.incarnation;
     while (code == SPILL_OK && head.state.present && !done) {
-        code = unmanage(owner, &head.state, &run, &done, error);
+        code = unmanage(owner, &head.state, &run, &miscount, &done, error);
         if (done)
             *elements = (int64_t)run.count + head.state.live;
         if (code == SPILL_UNKNOWN) /* the head shows whether it succeeded */
@@ -681,13 +722,21 @@ spill_code_t spill_unmanage_size(spill_owner_t *owner, int64_t *elements, int64_
 {
     SPILL_SCOPED(spill_response_release) spill_response_t response = SPILL_RESPONSE_INIT;
     const spill_state_t *head = &response.state;
+    measuring_t measuring;
+    miscount_t miscount = {0};
     *elements = 0;
     *bytes = 0;
-    SPILL_TRY(read_head(owner, &response, error));
-    measuring_t measuring = {.elements = head->live, .bytes = head->live_bytes};
-    SPILL_TRY(each_page(owner, head, false, measure_page, &measuring, error));
-    if (!head->present)
-        return SPILL_OK;
+    while (true) {
+        SPILL_TRY(read_head(owner, &response, error));
+        measuring = (measuring_t){.elements = head->live, .bytes = head->live_bytes};
+        SPILL_TRY(each_page(owner, head, false, measure_page, &measuring, error));
+        if (!head->present)
+            return SPILL_OK;
+        /* Pages also have elements below the watermark, so more than the count is no damage. */
+        if (measuring.elements >= spill_state_count(&owner->array->definition, head))
+            break;
+        SPILL_TRY(count_miscount(owner, head, measuring.elements, &miscount, error));
+    }
     *elements = measuring.elements;
     *bytes = document_bytes(owner, head, measuring.elements, measuring.bytes);
     return *bytes > SPILL_DOCUMENT_BYTES_MAX ? refuse_size(owner, *bytes, error) : SPILL_OK;

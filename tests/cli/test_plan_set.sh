@@ -161,6 +161,22 @@ unchanged
 echo '{"spillwayPlan": 1, "arrays": [' >broken.json
 expect 3 plan-set broken.json users.events --migrate
 has err 'broken.json'
+# Text behind the plan, a number beyond 64 bits, bytes that are no text, a folder.
+cp plan.json tail.json
+echo '{}' >>tail.json
+expect 3 plan-set tail.json users.events --migrate
+has err 'tail.json: malformed JSON at offset'
+echo '{"spillwayPlan": 1, "arrays": [], "n": 99999999999999999999}' >wide.json
+expect 3 plan-set wide.json users.events --migrate
+has err 'wide.json: malformed JSON at offset'
+printf '\0\1{' >binary.json
+expect 3 plan-set binary.json users.events --migrate
+has err 'binary.json: malformed JSON at offset 0'
+expect 3 plan-set /dev/null users.events --migrate
+has err '/dev/null: it is empty'
+mkdir folder.json
+expect 3 plan-set folder.json users.events --migrate
+has err 'folder.json is a folder; a plan is a file'
 echo '{"a": 1}' >other.json
 expect 2 plan-set other.json users.events --migrate
 has err 'this is no plan of version 1'

@@ -7,6 +7,7 @@
 #include "store/embedded/embedded.h"
 #include "tools/definition_jobs.h"
 #include "tools/import/import_chunk.h"
+#include "tools/migrate/migrate.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,11 +27,14 @@
         }                                                                                          \
     } while (0)
 
+static const char *store_place = "memory:";
+
 /* A message names a place if it names the store, the array, or a catalog entry. */
 static bool names_place(const char *message)
 {
-    return strstr(message, "memory:") != NULL || strstr(message, "'feed'") != NULL ||
-           strstr(message, "definition") != NULL || strstr(message, IMPORT_NAME) != NULL;
+    return strstr(message, store_place) != NULL || strstr(message, "'feed'") != NULL ||
+           strstr(message, "definition") != NULL || strstr(message, IMPORT_NAME) != NULL ||
+           strstr(message, "spillway.") != NULL;
 }
 
 static spill_code_t note(exercise_result_t *result, const char *operation, spill_code_t code,
@@ -41,6 +45,7 @@ static spill_code_t note(exercise_result_t *result, const char *operation, spill
         return code;
     result->failed++;
     result->corrupt += code == SPILL_CORRUPT ? 1 : 0;
+    result->conflicts += code == SPILL_CONFLICT ? 1 : 0;
     REQUIRE(error->code == code && error->message[0] != '\0', "%s: %s without a message", operation,
             spill_code_name(code));
     REQUIRE(code != SPILL_CORRUPT || names_place(error->message), "%s: no place in: %s", operation,
@@ -65,15 +70,20 @@ static void pause_nothing(void *context, int64_t duration_us)
     *(int64_t *)context += duration_us;
 }
 
-static int64_t moment_us;
+static int64_t moment_us = INT64_C(1700000000000000);
 
-static spill_store_t *open_store(disk_t *disk, bool read_only, spill_error_t *error)
+spill_clock_t exercise_clock(void)
+{
+    return (spill_clock_t){&moment_us, next_moment, pause_nothing};
+}
+
+static spill_store_t *open_store(void *disk, bool read_only, spill_error_t *error)
 {
     spill_store_options_t options;
     spill_store_t *store;
     spill_store_options_init(&options);
     options.read_only = read_only;
-    options.clock = (spill_clock_t){&moment_us, next_moment, pause_nothing};
+    options.clock = exercise_clock();
     spill_kv_t *kv = disk_open(disk);
     return spill_embedded_open_kv(kv, "memory:", &options, &store, error) == SPILL_OK ? store
                                                                                       : NULL;
@@ -313,20 +323,31 @@ static void fill_store(spill_store_t *store, spill_array_t *array)
     write_checkpoints(store);
 }
 
-void exercise_store_make(exercise_store_t *store, int layout)
+const char *exercise_layout_name(int layout)
+{
+    return layouts[layout].name;
+}
+
+void exercise_store_fill(spill_store_t *store, int layout)
 {
     spill_error_t error;
     spill_array_t *array;
-    disk_t *disk = disk_new();
     spill_definition_t definition = definition_of(layout);
+    must(spill_store_define(store, &definition, &error), &error);
+    must(spill_array_open(store, "feed", &array, &error), &error);
+    fill_store(store, array);
+    spill_array_close(array);
+}
+
+void exercise_store_make(exercise_store_t *store, int layout)
+{
+    spill_error_t error;
+    disk_t *disk = disk_new();
     *store = (exercise_store_t){.layout = layouts[layout].name};
     moment_us = INT64_C(1700000000000000);
     spill_store_t *open = open_store(disk, false, &error);
     REQUIRE(open != NULL, "%s", error.message);
-    must(spill_store_define(open, &definition, &error), &error);
-    must(spill_array_open(open, "feed", &array, &error), &error);
-    fill_store(open, array);
-    spill_array_close(array);
+    exercise_store_fill(open, layout);
     must(spill_store_close(open, &error), &error);
     read_records(store, disk);
     disk_free(disk);
@@ -369,7 +390,7 @@ static bool visit_owner(void *context, const spill_value_t *owner)
 
 static bool visit_element(void *context, const spill_value_t *owner, const spill_element_t *element)
 {
-    (void)context;
+    ++*(int64_t *)context;
     check_value(owner);
     check_value(&element->value);
     return true;
@@ -397,19 +418,26 @@ static void hear_finding(void *context, const spill_finding_t *finding)
         fprintf(stderr, "finding: page %lld: %s\n", (long long)finding->page, finding->text);
 }
 
-static void verify_all(ground_t *ground)
+/* Return the number of findings; -1: it failed. */
+static int64_t verify_all(ground_t *ground)
 {
     spill_verify_summary_t summary;
     if (NOTE("verify", spill_array_verify(ground->array, NULL, hear_finding, NULL, &summary,
-                                          &ground->error)) == SPILL_OK)
-        ground->result->findings += summary.findings;
+                                          &ground->error)) != SPILL_OK) {
+        ground->result->verified = false;
+        return -1;
+    }
+    ground->result->findings += summary.findings;
+    return summary.findings;
 }
 
-static void repair_all(ground_t *ground, bool look_only)
+/* Return the number of findings that are left; -1: it failed. */
+static int64_t repair_all(ground_t *ground)
 {
     spill_repair_summary_t summary;
-    NOTE("repair", spill_array_repair(ground->array, NULL, look_only, hear_finding, NULL, &summary,
-                                      &ground->error));
+    spill_code_t code = NOTE("repair", spill_array_repair(ground->array, NULL, false, hear_finding,
+                                                          NULL, &summary, &ground->error));
+    return code == SPILL_OK ? summary.left : -1;
 }
 
 static void read_slices(ground_t *ground)
@@ -515,7 +543,10 @@ static void run_reads(ground_t *ground)
     if (ground->bucket)
         read_bucket(ground);
     NOTE("owners", spill_array_owners(ground->array, visit_owner, NULL, &ground->error));
-    NOTE("export", spill_array_export(ground->array, NULL, visit_element, NULL, &ground->error));
+    ground->result->elements = 0;
+    if (NOTE("export", spill_array_export(ground->array, NULL, visit_element,
+                                          &ground->result->elements, &ground->error)) != SPILL_OK)
+        ground->result->elements = -1;
     NOTE("documents",
          spill_array_documents(ground->array, NULL, false, visit_document, NULL, &ground->error));
     list_oversized(ground);
@@ -629,11 +660,11 @@ static void run_repair(ground_t *ground)
 {
     if (ground->array == NULL)
         return;
-    repair_all(ground, false);
-    verify_all(ground);
+    ground->result->left = repair_all(ground);
+    ground->result->unfixed = verify_all(ground);
     append_without_op(ground, 12);
     remove_elements(ground);
-    repair_all(ground, false);
+    repair_all(ground);
 }
 
 static void run_drop(ground_t *ground)
@@ -660,6 +691,21 @@ static void run_drop(ground_t *ground)
     bson_free(definitions);
 }
 
+static void run_undo(ground_t *ground)
+{
+    const spill_migrate_options_t options = {0};
+    spill_migrate_result_t result = {0};
+    const spill_definition_t *definition =
+        ground->array ? spill_array_get_definition(ground->array) : NULL;
+    if (!definition || definition->layout != SPILL_LAYOUT_OUTLIER ||
+        !spill_schema_of(definition)->appends_to_head)
+        return;
+    NOTE("sweep", spill_migrate(ground->array, &options, &result, &ground->error));
+    NOTE("measure an undo",
+         spill_migrate_measure_undo(ground->array, &options, &result, &ground->error));
+    NOTE("undo", spill_migrate_undo(ground->array, &options, &result, &ground->error));
+}
+
 static void run_group(ground_t *ground, exercise_group_t group)
 {
     switch (group) {
@@ -672,6 +718,9 @@ static void run_group(ground_t *ground, exercise_group_t group)
     case EXERCISE_REPAIR:
         run_repair(ground);
         break;
+    case EXERCISE_UNDO:
+        run_undo(ground);
+        break;
     case EXERCISE_DROP:
     case EXERCISE_GROUPS:
         run_drop(ground);
@@ -679,9 +728,10 @@ static void run_group(ground_t *ground, exercise_group_t group)
     }
 }
 
-static void run_open(ground_t *ground, disk_t *disk, bool read_only, exercise_group_t group)
+static void run_open(ground_t *ground, const exercise_opener_t *opener, bool read_only,
+                     exercise_group_t group)
 {
-    ground->store = open_store(disk, read_only, &ground->error);
+    ground->store = opener->open(opener->context, read_only, &ground->error);
     if (ground->store == NULL) {
         NOTE("open", ground->error.code);
         return;
@@ -703,15 +753,23 @@ static void run_open(ground_t *ground, disk_t *disk, bool read_only, exercise_gr
     NOTE("close", spill_store_close(ground->store, &ground->error));
 }
 
-void exercise_run(disk_t *disk, exercise_group_t group, exercise_result_t *result)
+void exercise_run_on(const exercise_opener_t *opener, exercise_group_t group,
+                     exercise_result_t *result)
 {
-    *result = (exercise_result_t){0};
+    *result = (exercise_result_t){.elements = -1, .left = -1, .unfixed = -1, .verified = true};
+    store_place = opener->place;
     for (int read_only = group == EXERCISE_READ; read_only >= 0; read_only--) {
         ground_t ground = {.result = result};
         for (size_t i = 0; i < 3; i++)
             bson_init(&ground.storage[i]);
-        run_open(&ground, disk, read_only, group);
+        run_open(&ground, opener, read_only, group);
         for (size_t i = 0; i < 3; i++)
             bson_destroy(&ground.storage[i]);
     }
+}
+
+void exercise_run(disk_t *disk, exercise_group_t group, exercise_result_t *result)
+{
+    const exercise_opener_t opener = {open_store, disk, "memory:"};
+    exercise_run_on(&opener, group, result);
 }

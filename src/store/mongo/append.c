@@ -243,7 +243,7 @@ static spill_code_t read_answer(const attempt_t *attempt, const bson_t *after,
         document.request = &attempt->shown;
         return spill_mongo_decode_reply(&document, after, state, &response->run, NULL, error);
     default:
-        return spill_mongo_state(attempt->document, after, state, NULL, error);
+        return spill_mongo_state(attempt->document, after, false, state, NULL, error);
     }
 }
 

@@ -1,6 +1,8 @@
 /* The documents of a request: filters, paths of fields, and what layout bucket adds to them. */
 #include "store/mongo/mongo_document.h"
 
+#include "bson/value.h"
+
 #include "bson/field_path.h"
 #include "definition/schema.h"
 #include "definition/stored_names.h"
@@ -57,6 +59,18 @@ void spill_mongo_append_id(const spill_definition_t *definition, const spill_val
     spill_value_append(owner, &id, SPILL_STORED_ID_OWNER);
     BSON_APPEND_INT64(&id, SPILL_STORED_ID_PAGE, page);
     bson_append_document_end(to, &id);
+}
+
+bool spill_mongo_is_page(const spill_value_t *owner, int64_t page, const bson_t *document)
+{
+    bson_iter_t id, of, number;
+    if (!bson_iter_init_find(&id, document, "_id") || !BSON_ITER_HOLDS_DOCUMENT(&id) ||
+        !bson_iter_recurse(&id, &of) || !bson_iter_find(&of, "owner") ||
+        !bson_iter_recurse(&id, &number) || !bson_iter_find(&number, "page"))
+        return false;
+    spill_value_t value = spill_value_from_iter(&of);
+    return spill_value_compare(&value, owner) == 0 && BSON_ITER_HOLDS_NUMBER(&number) &&
+           spill_iter_int64(&number) == page;
 }
 
 void spill_mongo_append_page_owner(const spill_request_t *request, bson_t *filter)

@@ -37,6 +37,9 @@ bool spill_mongo_is_bucket(const spill_mongo_document_t *document);
 void spill_mongo_append_id(const spill_definition_t *definition, const spill_value_t *owner,
                            int64_t page, const char *key, bson_t *to);
 
+/* Has the document the _id of this page of the owner? Not for buckets. */
+bool spill_mongo_is_page(const spill_value_t *owner, int64_t page, const bson_t *document);
+
 /*
  * Append to a filter: pages of the request's owner, by their owner field. In layouts reference and
  * subset the document of a removed element has no such field, so the filter excludes it.
@@ -151,10 +154,14 @@ void spill_mongo_project_end(const spill_mongo_document_t *document, bson_t *pro
  */
 bool spill_mongo_is_unprojected(const bson_t *answer);
 
-/* Read them into `state` (zeroed or released) and `ops` (may be NULL). SPILL_CORRUPT: a field is
- * wrong. */
+/*
+ * Read them into `state` (zeroed or released) and `ops` (may be NULL). `whole`: the projection was
+ * spill_mongo_project_state's, so the numbers that every document has must be there. SPILL_CORRUPT:
+ * a field is wrong.
+ */
 spill_code_t spill_mongo_state(const spill_mongo_document_t *document, const bson_t *projected,
-                               spill_state_t *state, spill_ops_t *ops, spill_error_t *error);
+                               bool whole, spill_state_t *state, spill_ops_t *ops,
+                               spill_error_t *error);
 
 /* ---- mongo_sessions.c ----------------------------------------------------------------------- */
 
@@ -276,6 +283,17 @@ void spill_mongo_decode_referenced(const spill_mongo_document_t *document, const
  */
 bool spill_mongo_element_of(const spill_definition_t *definition, const bson_t *document,
                             int64_t *seq, bson_t *memory, spill_value_t *element);
+
+/*
+ * Add a referenced element to the run. False: its document has not the _id of this element, so only
+ * some reads find it. *misplaced is then set, for spill_mongo_fail_misplaced.
+ */
+bool spill_mongo_add_element(const spill_request_t *request, const bson_t *document,
+                             spill_run_t *run, int64_t *misplaced);
+
+/* SPILL_CORRUPT, with the number of that element. */
+spill_code_t spill_mongo_fail_misplaced(const char *collection, int64_t misplaced,
+                                        spill_error_t *error);
 
 /* READ of SPILL_ELEMENTS. */
 spill_code_t spill_mongo_read_elements(spill_mongo_t *store, const spill_request_t *request,

@@ -10,6 +10,7 @@
 #include "store/transition.h"
 #include "util/error.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 /* ---- the top of a summary -------------------------------------------------------------------- */
@@ -276,6 +277,32 @@ bool spill_mongo_element_of(const spill_definition_t *definition, const bson_t *
                     bson_iter_find_descendant(&iter, SPILL_STORED_PAGE_FIRST, &first);
     *seq = numbered ? spill_iter_int64(&first) : -1;
     return spill_stored_element_read(definition, document, memory, element) && numbered;
+}
+
+/* The number of an element is stored as one more, so that 0 is none. */
+bool spill_mongo_add_element(const spill_request_t *request, const bson_t *document,
+                             spill_run_t *run, int64_t *misplaced)
+{
+    int64_t seq;
+    bson_t memory;
+    spill_value_t element;
+    bool found = spill_mongo_element_of(request->definition, document, &seq, &memory, &element);
+    if (found)
+        spill_run_add(run, seq, &element);
+    bson_destroy(&memory);
+    if (!found || spill_mongo_is_page(request->owner, seq, document))
+        return true;
+    *misplaced = seq + 1;
+    return false;
+}
+
+spill_code_t spill_mongo_fail_misplaced(const char *collection, int64_t misplaced,
+                                        spill_error_t *error)
+{
+    return spill_fail(error, SPILL_CORRUPT,
+                      "%s: a document has the fields of element %" PRId64
+                      " of its owner, but another _id",
+                      collection, misplaced - 1);
 }
 
 static bool is_wanted(const spill_request_t *request, int64_t seq)

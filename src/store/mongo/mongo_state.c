@@ -2,12 +2,14 @@
 #include "store/mongo/mongo_document.h"
 
 #include "bson/field_path.h"
+#include "bson/value.h"
 #include "definition/schema.h"
 #include "definition/stored_names.h"
 #include "store/render.h"
 #include "util/error.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -150,6 +152,14 @@ static void project_numbers(const spill_mongo_document_t *document, const number
     bson_append_document_end(projection, &state);
 }
 
+/* A page's owner field, which is compared with its _id. */
+#define PAGE_OWNER "spillwayOwner"
+
+static bool shows_owner(const spill_mongo_document_t *document)
+{
+    return !document->head && !document->referenced && !spill_mongo_is_bucket(document);
+}
+
 void spill_mongo_project_state(const spill_mongo_document_t *document, bool ops, bool finds,
                                bson_t *projection)
 {
@@ -166,6 +176,11 @@ void spill_mongo_project_state(const spill_mongo_document_t *document, bool ops,
     if (document->referenced && !document->head) {
         spill_mongo_project_referenced(projection);
         return;
+    }
+    if (shows_owner(document)) {
+        char owner[SPILL_NAME_SIZE + 1];
+        snprintf(owner, sizeof owner, "$%s", document->request->definition->page_owner);
+        BSON_APPEND_UTF8(projection, PAGE_OWNER, owner);
     }
     project_live(document, finds, projection);
     if (ops)
@@ -217,16 +232,28 @@ static void fail_field(parser_t *parser, const char *field, const char *expected
 /* The sum of the counts of all operations in a document does not overflow. */
 #define OP_NUMBER_MAX (INT64_C(1) << 40)
 
+/*
+ * Read a whole number of any type. Return -1 if it is out of range. A guard compares the stored
+ * value, so a double with a fraction would never match what was read.
+ */
+static int64_t whole_number(const bson_iter_t *iter)
+{
+    bool fits = BSON_ITER_HOLDS_NUMBER(iter);
+    if (BSON_ITER_HOLDS_DOUBLE(iter)) { /* the driver's conversion of a large double is undefined */
+        double number = bson_iter_double(iter);
+        fits = number >= 0 && number <= (double)NUMBER_MAX && number == floor(number);
+    }
+    int64_t number = fits ? bson_iter_as_int64(iter) : -1;
+    return number <= NUMBER_MAX ? number : -1;
+}
+
 /* Read a number of any type. One out of range is an error; it returns 0. */
 static int64_t number_of(parser_t *parser, const bson_iter_t *iter, const char *field)
 {
-    bool fits = BSON_ITER_HOLDS_NUMBER(iter);
-    if (BSON_ITER_HOLDS_DOUBLE(iter)) /* the driver's conversion of a large double is undefined */
-        fits = bson_iter_double(iter) >= 0 && bson_iter_double(iter) <= (double)NUMBER_MAX;
-    int64_t number = fits ? bson_iter_as_int64(iter) : -1;
-    if (number >= 0 && number <= NUMBER_MAX)
+    int64_t number = whole_number(iter);
+    if (number >= 0)
         return number;
-    fail_field(parser, field, "a number from 0");
+    fail_field(parser, field, "a whole number from 0");
     return 0;
 }
 
@@ -489,6 +516,57 @@ static void read_bucket(parser_t *parser, const bson_t *projected, spill_state_t
         fail_field(parser, SPILL_STORED_WINDOW_STATS, "what statistics are made of");
 }
 
+/* Read the number of a page, or of a bucket's part, from its _id. */
+static int64_t read_page(parser_t *parser, const bson_t *projected)
+{
+    const spill_mongo_document_t *document = parser->document;
+    bool bucket = spill_mongo_is_bucket(document);
+    bson_iter_t iter;
+    if (document->head || !bson_iter_init_find(&iter, projected, "page") ||
+        BSON_ITER_HOLDS_NULL(&iter))
+        return 0;
+    int64_t number = whole_number(&iter);
+    if (number < 0 && parser->code == SPILL_OK)
+        parser->code = spill_fail(parser->error, SPILL_CORRUPT,
+                                  "%s: _id.%s of a document is not a whole number from %d",
+                                  document->collection, bucket ? "part" : "page", bucket ? 1 : 0);
+    return number < 0 ? 0 : number;
+}
+
+/*
+ * Some reads find a page by its _id, others by its owner field. If the two name different owners,
+ * the others would miss its elements.
+ */
+static void require_owner(parser_t *parser, const bson_t *projected)
+{
+    const spill_mongo_document_t *document = parser->document;
+    bson_iter_t iter;
+    bool found = bson_iter_init_find(&iter, projected, PAGE_OWNER);
+    spill_value_t owner = found ? spill_value_from_iter(&iter) : (spill_value_t){0};
+    if (found && spill_value_compare(&owner, document->request->owner) == 0)
+        return;
+    if (parser->code == SPILL_OK)
+        parser->code =
+            spill_fail(parser->error, SPILL_CORRUPT, "%s: the page's '%s' is not its _id.owner",
+                       document->collection, document->request->definition->page_owner);
+}
+
+/*
+ * Every writer stores these numbers. A missing one would be read as 0, and no guard would match, so
+ * each change of the document would be tried again and again.
+ */
+static void require_numbers(parser_t *parser, const bson_iter_t *fields)
+{
+    static const number_t required[] = {
+        {SPILL_STORED_REV, EVERY}, {SPILL_STORED_FIRST, EVERY}, {SPILL_STORED_PAGES, HEAD}};
+    for (size_t i = 0; i < sizeof required / sizeof *required; i++) {
+        bson_iter_t field, iter = *fields;
+        if (may_hold(parser->document, required[i].of) && bson_iter_recurse(&iter, &field) &&
+            !bson_iter_find(&field, required[i].name))
+            fail_field(parser, required[i].name, "there");
+    }
+}
+
 bool spill_mongo_find_state(const spill_mongo_document_t *document, const bson_t *projected,
                             bson_iter_t *state)
 {
@@ -500,25 +578,30 @@ bool spill_mongo_find_state(const spill_mongo_document_t *document, const bson_t
 }
 
 spill_code_t spill_mongo_state(const spill_mongo_document_t *document, const bson_t *projected,
-                               spill_state_t *state, spill_ops_t *ops, spill_error_t *error)
+                               bool whole, spill_state_t *state, spill_ops_t *ops,
+                               spill_error_t *error)
 {
     parser_t parser = {.document = document, .error = error};
     bson_iter_t iter, fields;
     spill_state_clear(state);
     bool found = spill_mongo_find_state(document, projected, &iter);
     if (found && BSON_ITER_HOLDS_ARRAY(&iter))
-        fail_field(&parser, SPILL_STORED_INCARNATION, "a number from 0");
+        fail_field(&parser, SPILL_STORED_INCARNATION, "a whole number from 0");
     if (found && BSON_ITER_HOLDS_DOCUMENT(&iter) && bson_iter_recurse(&iter, &fields))
         while (bson_iter_next(&fields))
             read_field(&parser, &fields, state);
     state->present = state->incarnation > 0;
+    if (state->present && whole)
+        require_numbers(&parser, &iter);
     state->gaps = state->present && spill_schema_of(document->request->definition)->keeps_top_n;
     spill_code_t code = read_live(&parser, projected, state, error);
     if (code == SPILL_OK)
         code = spill_mongo_decode_top(document, projected, state, error);
     if (code != SPILL_OK)
         return code;
-    state->page = document->head ? 0 : find_number(&parser, projected, "page");
+    state->page = read_page(&parser, projected);
+    if (whole && state->present && state->live > 0 && shows_owner(document))
+        require_owner(&parser, projected);
     if (is_sized(document->request))
         read_sizes(&parser, projected, state);
     if (spill_mongo_is_bucket(document))

@@ -366,7 +366,7 @@ spill_code_t spill_mongo_decode_reply(const spill_mongo_document_t *document,
                                       const bson_t *projected, spill_state_t *state,
                                       spill_run_t *run, spill_ops_t *ops, spill_error_t *error)
 {
-    SPILL_TRY(spill_mongo_state(document, projected, state, ops, error));
+    SPILL_TRY(spill_mongo_state(document, projected, true, state, ops, error));
     if (document->referenced && !document->head)
         spill_mongo_decode_referenced(document, projected, state, run);
     else if ((state->present || document->request->read.unmanaged) &&
@@ -542,20 +542,17 @@ static spill_code_t find_holding(spill_mongo_t *store, const spill_mongo_documen
 typedef struct gathering {
     const spill_request_t *request;
     spill_response_t *response;
+    int64_t misplaced; /* spill_mongo_add_element */
 } gathering_t;
 
 static bool gather(void *context, const bson_t *document)
 {
     gathering_t *gathering = context;
     spill_run_t *run = &gathering->response->run;
-    int64_t seq, most = gathering->request->read.bytes_most;
-    bson_t memory;
-    spill_value_t element;
-    if (spill_mongo_element_of(gathering->request->definition, document, &seq, &memory, &element))
-        spill_run_add(run, seq, &element);
-    bson_destroy(&memory);
+    int64_t most = gathering->request->read.bytes_most;
+    bool placed = spill_mongo_add_element(gathering->request, document, run, &gathering->misplaced);
     gathering->response->stopped = most > 0 && (int64_t)run->arena.size >= most;
-    return !gathering->response->stopped;
+    return placed && !gathering->response->stopped;
 }
 
 /* Read elements with numbers in [from, end), at most as many as are still missing. */
@@ -601,7 +598,9 @@ static spill_code_t read_between(spill_mongo_t *store, const spill_request_t *re
                                 &gathering, error);
     }
     bson_destroy(&pipeline);
-    return code;
+    return code == SPILL_OK && gathering.misplaced > 0
+               ? spill_mongo_fail_misplaced(collection, gathering.misplaced, error)
+               : code;
 }
 
 /* Add the element of a page to the run, if it is one of the request's. */

@@ -3,11 +3,15 @@
 
 #include "bson/field_path.h"
 #include "bson/record.h"
+#include "bson/value.h"
 #include "definition/schema.h"
+#include "util/buffer.h"
 #include "util/error.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* The original's head leaves room for the planned array in the same document. */
 enum { PART_OF_HEAD = 4 };
@@ -89,21 +93,68 @@ spill_code_t spill_planned_check(const spill_planned_t *planned, spill_error_t *
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-enum { PLAN_VERSION = 1 };
+enum { PLAN_VERSION = 1, PLAN_BYTES_MAX = 64 << 20 };
+
+/* Read the bytes of the file, which may be a pipe. */
+static spill_code_t read_bytes(const char *file, spill_buffer_t *bytes, spill_error_t *error)
+{
+    uint8_t chunk[1 << 16];
+    size_t size;
+    struct stat status;
+    FILE *stream = fopen(file, "rbe");
+    if (!stream)
+        return spill_fail(error, SPILL_IO, "%s: %s", file, strerror(errno));
+    bool folder = fstat(fileno(stream), &status) == 0 && S_ISDIR(status.st_mode);
+    while (!folder && bytes->size <= PLAN_BYTES_MAX &&
+           (size = fread(chunk, 1, sizeof chunk, stream)) > 0)
+        spill_buffer_append(bytes, chunk, size);
+    int cause = ferror(stream) ? errno : 0;
+    fclose(stream);
+    if (folder)
+        return spill_fail(error, SPILL_IO, "%s is a folder; a plan is a file", file);
+    if (cause != 0)
+        return spill_fail(error, SPILL_IO, "%s: %s", file, strerror(cause));
+    if (bytes->size > PLAN_BYTES_MAX)
+        return spill_fail(error, SPILL_PARSE, "%s: it has more than %d MiB, so it is no plan", file,
+                          PLAN_BYTES_MAX >> 20);
+    return SPILL_OK;
+}
+
+static size_t trim_end(const spill_buffer_t *bytes)
+{
+    size_t size = bytes->size;
+    while (size > 0 && memchr(" \t\r\n", bytes->data[size - 1], 4))
+        size--;
+    return size;
+}
+
+/* The strict check comes first: libbson would ignore text after the plan, and wrap large numbers.
+ */
+static spill_code_t parse_plan(const char *file, const spill_buffer_t *bytes, bson_t *document,
+                               spill_error_t *error)
+{
+    spill_json_kind_t kind = SPILL_JSON_OTHER;
+    bson_error_t cause;
+    const char *text = (const char *)bytes->data;
+    if (trim_end(bytes) == 0)
+        return spill_fail(error, SPILL_PARSE, "%s: it is empty", file);
+    spill_code_t code = spill_json_check(text, bytes->size, &kind, error);
+    if (code != SPILL_OK)
+        return spill_fail_prefix(error, code, "%s", file);
+    bson_destroy(document);
+    if (bson_init_from_json(document, text, (ssize_t)bytes->size, &cause))
+        return SPILL_OK;
+    bson_init(document);
+    return spill_fail(error, SPILL_PARSE, "%s: malformed Extended JSON: %s", file, cause.message);
+}
 
 spill_code_t spill_plan_file_read(const char *file, bson_t *document, spill_error_t *error)
 {
-    bson_error_t cause;
     bson_iter_t iter;
     bson_init(document);
-    bson_json_reader_t *reader = bson_json_reader_new_from_file(file, &cause);
-    if (!reader)
-        return spill_fail(error, SPILL_IO, "%s: %s", file, cause.message);
-    int got = bson_json_reader_read(reader, document, &cause);
-    bson_json_reader_destroy(reader);
-    if (got != 1)
-        return spill_fail(error, SPILL_PARSE, "%s: %s", file,
-                          got == 0 ? "it is empty" : cause.message);
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t bytes = SPILL_BUFFER_INIT;
+    SPILL_TRY(read_bytes(file, &bytes, error));
+    SPILL_TRY(parse_plan(file, &bytes, document, error));
     if (!bson_iter_init_find(&iter, document, "spillwayPlan") ||
         bson_iter_as_int64(&iter) != PLAN_VERSION)
         return spill_fail(error, SPILL_INVALID, "%s: this is no plan of version %d", file,

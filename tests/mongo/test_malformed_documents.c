@@ -1,0 +1,735 @@
+/*
+ * Stored documents with arbitrary values on a server. For each layout, one document is changed at a
+ * place that the seed draws: a field is removed, gets another value, or is swapped, or the document
+ * is deleted or stored once more under another _id. Then every operation of the library runs. Each
+ * must return the data or an error that names a place (exercise.c checks that). No operation may
+ * lose a race, because no other client writes. If verify finds nothing, the export is complete. If
+ * repair leaves nothing, verify finds nothing. Cases that once broke these rules run first.
+ *
+ *   SPILLWAY_SEED             the seed (printed); the same seed draws the same cases
+ *   SPILLWAY_MALFORMED_CASES  the number of cases; by default the time decides
+ */
+#include "support/effort.h"
+#include "support/exercise.h"
+#include "support/server.h"
+
+#include <spillway/mongoc.h>
+
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* A case that takes longer hangs, and the alarm ends it. Sound cases take less than a second. */
+enum { SECONDS_MAX = 120 };
+
+/* Store operations of one group on one small store. */
+enum { CALLS_MAX = 3000 };
+
+/* ---- random numbers -------------------------------------------------------------------------- */
+
+static uint64_t random_state;
+
+static uint64_t next_random(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return random_state;
+}
+
+static int below(int limit)
+{
+    return (int)(next_random() % (uint64_t)limit);
+}
+
+/* ---- the documents of a store ---------------------------------------------------------------- */
+
+enum { DOCUMENTS_MAX = 100, NAME_BYTES = 128, TEXT_BYTES = 2000 };
+
+typedef struct document {
+    char collection[NAME_BYTES];
+    bson_t *content;
+} document_t;
+
+typedef struct stage {
+    mongoc_client_pool_t *pool;
+    mongoc_client_t *client;
+    mongoc_database_t *database;
+    char name[NAME_BYTES];
+    document_t documents[DOCUMENTS_MAX];
+    size_t count;
+    int64_t elements; /* of the sound store */
+} stage_t;
+
+/* The change of the case that runs, for messages. */
+static char case_text[TEXT_BYTES];
+
+static void each_collection(stage_t *stage, void (*visit)(stage_t *stage, const char *name,
+                                                          mongoc_collection_t *collection))
+{
+    bson_error_t error;
+    char **names = mongoc_database_get_collection_names_with_opts(stage->database, NULL, &error);
+    if (!names)
+        fail_msg("%s", error.message);
+    for (size_t i = 0; names[i]; i++) {
+        mongoc_collection_t *collection = mongoc_database_get_collection(stage->database, names[i]);
+        visit(stage, names[i], collection);
+        mongoc_collection_destroy(collection);
+    }
+    bson_strfreev(names);
+}
+
+static void keep_documents(stage_t *stage, const char *name, mongoc_collection_t *collection)
+{
+    const bson_t *document, all = BSON_INITIALIZER;
+    mongoc_cursor_t *cursor = mongoc_collection_find_with_opts(collection, &all, NULL, NULL);
+    while (mongoc_cursor_next(cursor, &document)) {
+        assert_true(stage->count < DOCUMENTS_MAX);
+        document_t *kept = &stage->documents[stage->count++];
+        snprintf(kept->collection, sizeof kept->collection, "%s", name);
+        kept->content = bson_copy(document);
+    }
+    mongoc_cursor_destroy(cursor);
+}
+
+static void empty_collection(stage_t *stage, const char *name, mongoc_collection_t *collection)
+{
+    (void)stage;
+    (void)name;
+    bson_error_t error;
+    const bson_t all = BSON_INITIALIZER;
+    if (!mongoc_collection_delete_many(collection, &all, NULL, NULL, &error))
+        fail_msg("%s", error.message);
+}
+
+/* Return false if the server refuses the document. */
+static bool insert_document(stage_t *stage, const char *name, const bson_t *content, bool sound)
+{
+    bson_error_t error;
+    mongoc_collection_t *collection = mongoc_database_get_collection(stage->database, name);
+    bool done = mongoc_collection_insert_one(collection, content, NULL, NULL, &error);
+    mongoc_collection_destroy(collection);
+    if (!done && sound)
+        fail_msg("%s: %s", name, error.message);
+    return done;
+}
+
+/* ---- damage ---------------------------------------------------------------------------------- */
+
+static void append_nested(bson_t *to, const char *key, int depth)
+{
+    bson_t child;
+    BSON_APPEND_DOCUMENT_BEGIN(to, key, &child);
+    if (depth > 0)
+        append_nested(&child, "a", depth - 1);
+    bson_append_document_end(to, &child);
+}
+
+static void append_long(bson_t *to, const char *key)
+{
+    char *text = bson_malloc0(100001);
+    memset(text, 'y', 100000);
+    BSON_APPEND_UTF8(to, key, text);
+    bson_free(text);
+}
+
+static void append_array(bson_t *to, const char *key, int count, int64_t step)
+{
+    char buffer[16];
+    const char *at;
+    bson_t array;
+    BSON_APPEND_ARRAY_BEGIN(to, key, &array);
+    for (int i = 0; i < count; i++) {
+        bson_uint32_to_string((uint32_t)i, &at, buffer, sizeof buffer);
+        BSON_APPEND_INT64(&array, at, i * step);
+    }
+    bson_append_array_end(to, &array);
+}
+
+#define VALUES 44
+
+static void append_page_id(bson_t *to, const char *key)
+{
+    bson_t id;
+    BSON_APPEND_DOCUMENT_BEGIN(to, key, &id);
+    BSON_APPEND_UTF8(&id, "owner", "ada");
+    BSON_APPEND_INT64(&id, "page", 7);
+    bson_append_document_end(to, &id);
+}
+
+static void append_decimal(bson_t *to, const char *key, const char *text)
+{
+    bson_decimal128_t decimal;
+    assert_true(bson_decimal128_from_string(text, &decimal));
+    BSON_APPEND_DECIMAL128(to, key, &decimal);
+}
+
+/* A value that is no number. */
+static void append_other(bson_t *to, const char *key, int kind)
+{
+    switch (kind) {
+    case 0:
+        BSON_APPEND_NULL(to, key);
+        break;
+    case 1:
+        BSON_APPEND_UTF8(to, key, "");
+        break;
+    case 2:
+        BSON_APPEND_UTF8(to, key, "x");
+        break;
+    case 3:
+        BSON_APPEND_BOOL(to, key, true);
+        break;
+    case 4:
+        append_nested(to, key, 0);
+        break;
+    case 5:
+        append_array(to, key, 0, 0);
+        break;
+    case 6:
+        append_array(to, key, 5, 1);
+        break;
+    case 7:
+        append_array(to, key, 3, INT64_MAX / 4);
+        break;
+    case 8:
+        append_array(to, key, 5000, 2);
+        break;
+    case 9:
+        append_decimal(to, key, "NaN");
+        break;
+    case 10:
+        append_decimal(to, key, "3");
+        break;
+    case 11:
+        BSON_APPEND_DATE_TIME(to, key, INT64_MAX);
+        break;
+    case 12:
+        BSON_APPEND_DATE_TIME(to, key, 0);
+        break;
+    case 13:
+        BSON_APPEND_MAXKEY(to, key);
+        break;
+    case 14:
+        BSON_APPEND_BINARY(to, key, BSON_SUBTYPE_BINARY, (const uint8_t *)"op3", 3);
+        break;
+    case 15:
+        append_long(to, key);
+        break;
+    case 16:
+        append_nested(to, key, 90);
+        break;
+    case 17:
+        append_page_id(to, key);
+        break;
+    default:
+        BSON_APPEND_REGEX(to, key, "a", "");
+        break;
+    }
+}
+
+static void append_value(bson_t *to, const char *key, int kind)
+{
+    static const int64_t integers[] = {-1,
+                                       0,
+                                       1,
+                                       2,
+                                       3,
+                                       4,
+                                       5,
+                                       9,
+                                       100,
+                                       INT32_MAX,
+                                       INT32_MIN,
+                                       INT64_MAX,
+                                       INT64_MIN,
+                                       INT64_MAX / 4,
+                                       INT64_C(1) << 53,
+                                       INT64_C(1) << 40};
+    static const double doubles[] = {
+        -1, 0.5, 2, 1e30, -1e30, 9.3e18, 2.3e18, (double)NAN, (double)INFINITY};
+    enum {
+        INTEGERS = sizeof integers / sizeof *integers,
+        DOUBLES = sizeof doubles / sizeof *doubles
+    };
+    if (kind < INTEGERS)
+        BSON_APPEND_INT64(to, key, integers[kind]);
+    else if (kind < INTEGERS + DOUBLES)
+        BSON_APPEND_DOUBLE(to, key, doubles[kind - INTEGERS]);
+    else
+        append_other(to, key, kind - INTEGERS - DOUBLES);
+}
+
+typedef enum change { REMOVE, REPLACE, SHIFT, ADD, CHANGES } change_t;
+
+/* A change of one field: the `at`th of the document, in the order of a walk. */
+typedef struct damage {
+    change_t change;
+    int at;
+    int value;
+    int64_t shift;
+    const bson_t *document; /* the innermost one around the field */
+} damage_t;
+
+static int count_fields(const bson_iter_t *from)
+{
+    bson_iter_t iter = *from, child;
+    int count = 0;
+    while (bson_iter_next(&iter)) {
+        count++;
+        if ((BSON_ITER_HOLDS_DOCUMENT(&iter) || BSON_ITER_HOLDS_ARRAY(&iter)) &&
+            bson_iter_recurse(&iter, &child))
+            count += count_fields(&child);
+    }
+    return count;
+}
+
+static void change_field(const bson_iter_t *field, const damage_t *damage, bson_t *to)
+{
+    static const char *const names[] = {"intent", "gone",   "ops",    "low",  "removed", "pages",
+                                        "total",  "sealed", "closed", "src",  "lease",   "n",
+                                        "sum",    "open",   "page",   "first"};
+    const char *key = bson_iter_key(field);
+    switch (damage->change) {
+    case REMOVE:
+        break;
+    case SHIFT:
+        if (BSON_ITER_HOLDS_INT(field))
+            BSON_APPEND_INT64(
+                to, key, (int64_t)((uint64_t)bson_iter_as_int64(field) + (uint64_t)damage->shift));
+        else
+            append_value(to, key, damage->value);
+        break;
+    case ADD:
+        bson_append_iter(to, NULL, 0, field);
+        if (!bson_has_field(damage->document, names[damage->value % 16]))
+            append_value(to, names[damage->value % 16], damage->value * 7 % VALUES);
+        break;
+    default:
+        append_value(to, key, damage->value);
+        break;
+    }
+}
+
+static void copy_damaged(const bson_iter_t *from, damage_t *damage, bson_t *to)
+{
+    bson_iter_t iter = *from, child;
+    while (bson_iter_next(&iter)) {
+        bson_t inner;
+        const char *key = bson_iter_key(&iter);
+        bool document = BSON_ITER_HOLDS_DOCUMENT(&iter);
+        if (damage->at-- == 0) {
+            change_field(&iter, damage, to);
+        } else if (damage->at >= 0 && (document || BSON_ITER_HOLDS_ARRAY(&iter)) &&
+                   bson_iter_recurse(&iter, &child)) {
+            if (document)
+                BSON_APPEND_DOCUMENT_BEGIN(to, key, &inner);
+            else
+                BSON_APPEND_ARRAY_BEGIN(to, key, &inner);
+            const bson_t *outer = damage->document;
+            bson_t within;
+            const uint8_t *data;
+            uint32_t size;
+            if (document)
+                bson_iter_document(&iter, &size, &data);
+            else
+                bson_iter_array(&iter, &size, &data);
+            assert_true(bson_init_static(&within, data, size));
+            damage->document = &within;
+            copy_damaged(&child, damage, &inner);
+            damage->document = outer;
+            if (document)
+                bson_append_document_end(to, &inner);
+            else
+                bson_append_array_end(to, &inner);
+        } else {
+            bson_append_iter(to, NULL, 0, &iter);
+        }
+    }
+}
+
+/* Most changes are made in bookkeeping, which is `spill` or comes after it. */
+static int draw_field(const bson_t *content)
+{
+    bson_iter_t iter, child;
+    int start = 0, count;
+    assert_true(bson_iter_init(&iter, content));
+    count = count_fields(&iter);
+    while (below(4) > 0 && bson_iter_next(&iter)) {
+        int inner = 0;
+        if ((BSON_ITER_HOLDS_DOCUMENT(&iter) || BSON_ITER_HOLDS_ARRAY(&iter)) &&
+            bson_iter_recurse(&iter, &child))
+            inner = count_fields(&child);
+        if (strcmp(bson_iter_key(&iter), "spill") == 0 && inner > 0)
+            return start + below(1 + inner);
+        start += 1 + inner;
+    }
+    return below(count);
+}
+
+static bson_t *draw_damaged(const bson_t *content, damage_t *damage)
+{
+    static const int64_t shifts[] = {1, -1, 2, -2, 3, 10, 1000, -1000, INT64_C(1) << 41};
+    bson_t *changed = bson_new();
+    bson_iter_t iter;
+    *damage = (damage_t){.change = (change_t)below(CHANGES),
+                         .at = draw_field(content),
+                         .value = below(VALUES),
+                         .shift = shifts[below(9)],
+                         .document = content};
+    assert_true(bson_iter_init(&iter, content));
+    copy_damaged(&iter, damage, changed);
+    return changed;
+}
+
+/* The document once more, under another _id. */
+static bson_t *draw_copy(const bson_t *content)
+{
+    bson_t *copy = bson_new(), id;
+    static const int64_t pages[] = {9, 5, 1, INT64_C(1) << 40, -1, INT64_MAX, INT64_MIN, 1000000};
+    int kind = below(5);
+    if (kind < 4) {
+        BSON_APPEND_DOCUMENT_BEGIN(copy, "_id", &id);
+        BSON_APPEND_UTF8(&id, "owner", kind == 0 ? "eve" : "ada");
+        if (kind == 3)
+            BSON_APPEND_DOUBLE(&id, "page", 1.5);
+        else
+            BSON_APPEND_INT64(&id, "page", pages[below(8)]);
+        bson_append_document_end(copy, &id);
+    } else {
+        append_value(copy, "_id", below(VALUES));
+    }
+    bson_copy_to_excluding_noinit(content, copy, "_id", NULL);
+    return copy;
+}
+
+static bool has_same(const bson_t *left, const bson_t *right, const char *field)
+{
+    bson_t one = BSON_INITIALIZER, other = BSON_INITIALIZER;
+    bson_iter_t iter;
+    if (bson_iter_init_find(&iter, left, field))
+        bson_append_iter(&one, NULL, 0, &iter);
+    if (bson_iter_init_find(&iter, right, field))
+        bson_append_iter(&other, NULL, 0, &iter);
+    bool same = bson_equal(&one, &other);
+    bson_destroy(&one);
+    bson_destroy(&other);
+    return same;
+}
+
+/*
+ * Compare "epoch", as JSON. Without it a head is the application's document, and its elements are
+ * no elements.
+ */
+static bool has_same_epoch(const char *left, const char *right)
+{
+    const char *one = strstr(left, "\"epoch\""), *other = strstr(right, "\"epoch\"");
+    return one && other ? strncmp(one, other, strcspn(one, ",")) == 0 : one == other;
+}
+
+/*
+ * Draw a change of document `at` and describe it. `*changed` NULL: it is deleted. Return whether
+ * the documents still have all elements.
+ */
+static bool draw_change(stage_t *stage, size_t at, bson_t **changed, bson_t **more)
+{
+    const document_t *document = &stage->documents[at];
+    damage_t damage;
+    int kind = below(20);
+    *changed = *more = NULL;
+    if (kind == 0)
+        ;
+    else if (kind < 3)
+        *more = draw_copy(document->content);
+    else
+        *changed = draw_damaged(document->content, &damage);
+    if (kind == 3 || kind == 4) { /* both are changed */
+        *more = draw_copy(*changed);
+        bson_destroy(*changed);
+        *changed = NULL;
+    }
+    if (*more)
+        *changed = bson_copy(document->content);
+    char *before = bson_as_relaxed_extended_json(document->content, NULL);
+    char *after = *more      ? bson_as_relaxed_extended_json(*more, NULL)
+                  : *changed ? bson_as_relaxed_extended_json(*changed, NULL)
+                             : bson_strdup("deleted");
+    snprintf(case_text, sizeof case_text, "%s: %.700s\n  %s %.900s", document->collection, before,
+             *more ? "and also" : "becomes", after);
+    bool same_epoch = has_same_epoch(before, after);
+    bson_free(before);
+    bson_free(after);
+    return *changed && !*more && same_epoch && has_same(document->content, *changed, "_id") &&
+           has_same(document->content, *changed, "activities") &&
+           has_same(document->content, *changed, "reviews");
+}
+
+/* ---- cases ----------------------------------------------------------------------------------- */
+
+static spill_store_t *open_store(void *context, bool read_only, spill_error_t *error)
+{
+    stage_t *stage = context;
+    spill_store_t *store;
+    spill_store_options_t options;
+    spill_store_options_init(&options);
+    options.read_only = read_only;
+    options.clock = exercise_clock();
+    return spill_store_open_pool(stage->pool, stage->name, &options, &store, error) == SPILL_OK
+               ? store
+               : NULL;
+}
+
+/* cmocka reports a signal without the case, so print the case first. */
+static void show_last_case(int number)
+{
+    fprintf(stderr, "%s\n", case_text);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+static bool store_documents(stage_t *stage, size_t at, const bson_t *changed, const bson_t *more)
+{
+    bool done = true;
+    each_collection(stage, empty_collection);
+    for (size_t i = 0; i < stage->count; i++) {
+        const document_t *document = &stage->documents[i];
+        if (i != at)
+            insert_document(stage, document->collection, document->content, true);
+        else if (changed)
+            done = insert_document(stage, document->collection, changed, false);
+        if (i == at && more && done)
+            done = insert_document(stage, document->collection, more, false);
+    }
+    return done;
+}
+
+static int failures;
+
+/*
+ * `whole`: the documents have all elements. `copied`: one is there twice. Reads may find a copy
+ * that verify does not look for.
+ */
+static void expect_rules(stage_t *stage, const char *layout, int group, bool whole, bool copied,
+                         const exercise_result_t *result)
+{
+    const char *broken = NULL;
+    if (result->calls > CALLS_MAX)
+        broken = "too many store operations";
+    else if (result->conflicts > 0)
+        broken = "an operation lost a race, although no other client writes";
+    else if (result->unnoticed > 0 && !copied)
+        broken = "operations failed with SPILL_CORRUPT, but verify has no findings";
+    else if (result->left == 0 && result->unfixed != 0)
+        broken = "repair leaves nothing, but verify has findings";
+    else if (group == EXERCISE_READ && whole && result->verified && result->findings == 0 &&
+             result->elements < stage->elements && result->corrupt == 0 && result->elements >= 0)
+        broken = "the export misses elements, but verify has no findings";
+    if (!broken)
+        return;
+    failures++;
+    printf("%s, group %d: %s\n  calls %lld, findings %lld, elements %lld of %lld, left %lld, then "
+           "%lld\n  %s\n",
+           layout, group, broken, (long long)result->calls, (long long)result->findings,
+           (long long)result->elements, (long long)stage->elements, (long long)result->left,
+           (long long)result->unfixed, case_text);
+    fflush(stdout);
+}
+
+static void run_case(stage_t *stage, const char *layout)
+{
+    exercise_result_t result;
+    const exercise_opener_t opener = {open_store, stage, stage->name};
+    bson_t *changed, *more;
+    size_t at = (size_t)below((int)stage->count);
+    bool whole = draw_change(stage, at, &changed, &more);
+    alarm(SECONDS_MAX);
+    for (int group = 0; group < EXERCISE_GROUPS; group++) {
+        if (getenv("EXERCISE_TRACE"))
+            fprintf(stderr, "group %d, %s\n", group, case_text);
+        if (!store_documents(stage, at, changed, more))
+            break; /* the server refuses such a document */
+        exercise_run_on(&opener, (exercise_group_t)group, &result);
+        expect_rules(stage, layout, group, whole, more != NULL, &result);
+    }
+    alarm(0);
+    bson_destroy(changed);
+    bson_destroy(more);
+}
+
+/* ---- known cases ----------------------------------------------------------------------------- */
+
+enum { NEWEST, OLDEST, REFERENCE, SUBSET, BUCKET };
+
+/* A change by which a version once hung, lost a race without a rival, or missed elements. */
+typedef struct known {
+    int layout;
+    const char *collection;
+    const char *query;
+    const char *update; /* NULL: the document is deleted */
+    const char *id; /* not NULL: it is stored again under this _id, and keeps its own if `copy` */
+    bool copy;
+} known_t;
+
+static const known_t known[] = {
+    {NEWEST, "overflowActivities", "{\"page\": 1}", NULL, NULL, false},
+    {NEWEST, "overflowActivities", "{\"page\": 1}", "{\"$set\": {\"userId\": 3}}", NULL, false},
+    {NEWEST, "overflowActivities", "{\"page\": 0}", NULL,
+     "{\"owner\": \"ada\", \"page\": 1099511627776}", true},
+    {NEWEST, "overflowActivities", "{\"page\": 1}", NULL,
+     "{\"owner\": \"eve\", \"page\": 1099511627776}", true},
+    {OLDEST, "overflowActivities", "{\"page\": 1}", NULL, "{\"owner\": \"ada\", \"page\": 1.5}",
+     true},
+    {BUCKET, "reviewBuckets", "{\"month\": \"2024-05\"}", "{\"$unset\": {\"spill.pages\": 1}}",
+     NULL, false},
+    {REFERENCE, "reviews", "{\"id\": 10}", "{\"$set\": {\"spill.first\": 1099511627776}}", NULL,
+     false},
+    {REFERENCE, "reviews", "{\"id\": 2}", "{\"$set\": {\"spill.first\": {\"page\": 7}}}", NULL,
+     false},
+    {SUBSET, "reviews", "{\"id\": 6}", NULL, "{\"other\": 1}", false},
+};
+
+static bson_t *parse(const char *json)
+{
+    bson_error_t error;
+    bson_t *document = bson_new_from_json((const uint8_t *)json, -1, &error);
+    if (!document)
+        fail_msg("%s: %s", json, error.message);
+    return document;
+}
+
+static void store_under(stage_t *stage, const known_t *change, const bson_t *content)
+{
+    bson_t *id = parse(change->id), copy = BSON_INITIALIZER;
+    BSON_APPEND_DOCUMENT(&copy, "_id", id);
+    bson_copy_to_excluding_noinit(content, &copy, "_id", NULL);
+    insert_document(stage, change->collection, &copy, true);
+    bson_destroy(&copy);
+    bson_destroy(id);
+}
+
+static void apply_known(stage_t *stage, const known_t *change)
+{
+    bson_error_t error;
+    const bson_t *found;
+    bson_t *query = parse(change->query), *update = change->update ? parse(change->update) : NULL;
+    mongoc_collection_t *collection =
+        mongoc_database_get_collection(stage->database, change->collection);
+    mongoc_cursor_t *cursor = mongoc_collection_find_with_opts(collection, query, NULL, NULL);
+    assert_true(mongoc_cursor_next(cursor, &found));
+    bson_t *content = bson_copy(found);
+    mongoc_cursor_destroy(cursor);
+    bool done = true;
+    if (update)
+        done = mongoc_collection_update_one(collection, query, update, NULL, NULL, &error);
+    else if (!change->copy)
+        done = mongoc_collection_delete_one(collection, query, NULL, NULL, &error);
+    if (!done)
+        fail_msg("%s", error.message);
+    if (change->id)
+        store_under(stage, change, content);
+    mongoc_collection_destroy(collection);
+    bson_destroy(content);
+    bson_destroy(query);
+    bson_destroy(update);
+}
+
+static void run_known(stage_t *stages)
+{
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        stage_t *stage = &stages[known[i].layout];
+        const exercise_opener_t opener = {open_store, stage, stage->name};
+        exercise_result_t result;
+        const char *what = known[i].update ? known[i].update : known[i].id;
+        snprintf(case_text, sizeof case_text, "known case %zu: %s %s: %s", i, known[i].collection,
+                 known[i].query, what ? what : "deleted");
+        alarm(SECONDS_MAX);
+        for (int group = 0; group < EXERCISE_GROUPS; group++) {
+            store_documents(stage, SIZE_MAX, NULL, NULL);
+            apply_known(stage, &known[i]);
+            exercise_run_on(&opener, (exercise_group_t)group, &result);
+            expect_rules(stage, exercise_layout_name(known[i].layout), group, true, known[i].copy,
+                         &result);
+        }
+        alarm(0);
+    }
+}
+
+static void begin(stage_t *stage, const char *uri, int layout)
+{
+    spill_error_t error;
+    exercise_result_t result;
+    const exercise_opener_t opener = {open_store, stage, stage->name};
+    mongoc_uri_t *parsed = mongoc_uri_new(uri);
+    *stage = (stage_t){.pool = mongoc_client_pool_new(parsed)};
+    snprintf(stage->name, sizeof stage->name, "%s", mongoc_uri_get_database(parsed));
+    mongoc_uri_destroy(parsed);
+    mongoc_client_pool_set_error_api(stage->pool, MONGOC_ERROR_API_VERSION_2);
+    stage->client = mongoc_client_pool_pop(stage->pool);
+    stage->database = mongoc_client_get_database(stage->client, stage->name);
+    spill_store_t *store = open_store(stage, false, &error);
+    assert_non_null(store);
+    exercise_store_fill(store, layout);
+    assert_int_equal(spill_store_close(store, &error), SPILL_OK);
+    each_collection(stage, keep_documents);
+    exercise_run_on(&opener, EXERCISE_READ, &result);
+    assert_int_equal(result.findings, 0);
+    assert_int_equal(result.corrupt, 0);
+    stage->elements = result.elements;
+    assert_true(stage->elements > 3);
+}
+
+static void end(stage_t *stage)
+{
+    for (size_t i = 0; i < stage->count; i++)
+        bson_destroy(stage->documents[i].content);
+    mongoc_database_destroy(stage->database);
+    mongoc_client_pool_push(stage->pool, stage->client);
+    mongoc_client_pool_destroy(stage->pool);
+}
+
+static void documents_of_any_values(void **state)
+{
+    (void)state;
+    static stage_t stages[EXERCISE_LAYOUTS];
+    char *uris[EXERCISE_LAYOUTS];
+    const char *seed = getenv("SPILLWAY_SEED"), *cases = getenv("SPILLWAY_MALFORMED_CASES");
+    uint64_t number = seed ? strtoull(seed, NULL, 10) : (uint64_t)time(NULL);
+    random_state = number * 0x9e3779b97f4a7c15u + 1;
+    printf("seed %llu\n", (unsigned long long)number);
+    for (int layout = 0; layout < EXERCISE_LAYOUTS; layout++) {
+        uris[layout] = server_new_database(NULL);
+        begin(&stages[layout], uris[layout], layout);
+    }
+    run_known(stages);
+    time_t start = time(NULL), seconds = effort(600, 30, 30);
+    long done = 0, limit = cases ? strtol(cases, NULL, 10) : 1000000;
+    for (; done < limit && (cases || time(NULL) - start < seconds); done++) {
+        int layout = (int)(done % EXERCISE_LAYOUTS);
+        run_case(&stages[layout], exercise_layout_name(layout));
+    }
+    for (int layout = 0; layout < EXERCISE_LAYOUTS; layout++) {
+        end(&stages[layout]);
+        server_drop(uris[layout]);
+        bson_free(uris[layout]);
+    }
+    printf("%ld cases\n", done);
+    assert_true(done >= EXERCISE_LAYOUTS);
+    assert_int_equal(failures, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(documents_of_any_values)};
+    signal(SIGALRM, show_last_case);
+    signal(SIGABRT, show_last_case);
+    signal(SIGSEGV, show_last_case);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
