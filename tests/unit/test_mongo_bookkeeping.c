@@ -110,7 +110,7 @@ static spill_code_t read_state(const spill_request_t *request, const bson_t *pro
     spill_ops_t ops = {0};
     spill_error_t error = {.message = ""};
     spill_mongo_document_init(&document, &store, request);
-    spill_code_t code = spill_mongo_state(&document, projected, &state, &ops, &error);
+    spill_code_t code = spill_mongo_state(&document, projected, true, &state, &ops, &error);
     if (code == SPILL_CORRUPT)
         assert_non_null(strstr(error.message, document.collection));
     assert_true(code == SPILL_OK || code == SPILL_CORRUPT || code == SPILL_REFUSED);
@@ -222,7 +222,7 @@ static void read_ops_of(const char *json, spill_ops_t *ops)
     bson_concat(&projected, list);
     assert_int_equal(spill_definition_preset(&definition, "feed-recent", "feed", NULL), SPILL_OK);
     spill_mongo_document_init(&document, &store, &request);
-    if (spill_mongo_state(&document, &projected, &state, ops, &error) != SPILL_OK)
+    if (spill_mongo_state(&document, &projected, true, &state, ops, &error) != SPILL_OK)
         fail_msg("%s", error.message);
     spill_state_release(&state);
     bson_destroy(&projected);
