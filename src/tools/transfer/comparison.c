@@ -160,6 +160,13 @@ static spill_code_t compare_next(comparison_t *comparison, spill_error_t *error)
     return SPILL_OK;
 }
 
+/* One more than there are: a shorter answer shows the end. */
+static int64_t first_limit(const spill_run_t *kept)
+{
+    enum { MOST = 4 * SPILL_REFERENCED_RUN };
+    return kept->count < MOST ? (int64_t)kept->count + 1 : MOST;
+}
+
 spill_code_t spill_transfer_compare(spill_transfer_owner_t *owner, int64_t from, int64_t to,
                                     int64_t *equal, spill_error_t *error)
 {
@@ -171,6 +178,8 @@ spill_code_t spill_transfer_compare(spill_transfer_owner_t *owner, int64_t from,
                                .top_n = spill_transfer_keeps_top_n(owner->transfer)};
     if (comparison.top_n)
         SPILL_TRY(read_top_n(&comparison, error));
+    if (comparison.source.kept) /* as many elements of a known size: by one read */
+        comparison.target.stretch.referenced.limit = first_limit(comparison.source.kept);
     while (!(comparison.source.ended && comparison.target.ended))
         SPILL_TRY(compare_next(&comparison, error));
     if (comparison.top_n)
