@@ -68,10 +68,23 @@ static void check_room(const comparison_t *comparison)
 
 /* ---- one number ------------------------------------------------------------------------------ */
 
+/*
+ * Report whether a trim that took effect after cap_low was read has deleted this element, which the
+ * cap does not keep. It may be a lost trim of this transfer, or a trim of another transfer.
+ */
+static bool is_trimmed(const comparison_t *comparison, int64_t seq)
+{
+    const spill_transfer_owner_t *owner = comparison->owner;
+    return owner->cap_begins && seq < owner->cap_from &&
+           seq < comparison->target.stretch.head.state.watermark;
+}
+
 /* Count an element that only the source has. The top N may lack it if it ranks below all of them.
  */
 static void count_missing(comparison_t *comparison, const spill_element_t *element)
 {
+    if (is_trimmed(comparison, element->seq))
+        return;
     if (comparison->top_n && comparison->target.stretch.run->count > 0) {
         spill_top_entry_t entry = rank_of(comparison, element);
         if (spill_top_compare(&entry, &comparison->lowest) <= 0) {

@@ -230,6 +230,8 @@ spill_code_t spill_transfer_remove(const spill_transfer_owner_t *owner, int64_t 
  * the target, and elements that a capped source has dropped since they were copied. Add the number
  * of equal elements to *equal (may be NULL). If the target keeps the top N, a missing element is a
  * difference only if it ranks above an element of the target or if the target has room for it.
+ * While cap_begins, an element below cap_from that was trimmed after cap_low was read is no
+ * difference.
  */
 spill_code_t spill_transfer_compare(spill_transfer_owner_t *owner, int64_t from, int64_t to,
                                     int64_t *equal, spill_error_t *error);
