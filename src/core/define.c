@@ -274,8 +274,6 @@ spill_code_t spill_store_definitions(spill_store_t *store, spill_definition_t **
 
 /* ---- definitions under construction ---------------------------------------------------------- */
 
-#define SUFFIX ":migrate"
-
 static const spill_field_t fields[] = {SPILL_FIELD(CHARS, spill_building_t, original, "original"),
                                        SPILL_FIELD(BOOL, spill_building_t, undoing, "undoing")};
 static const spill_record_t record = SPILL_RECORD("migration", spill_building_t, fields);
@@ -285,7 +283,7 @@ static bool has_original(const void *building)
     return ((const spill_building_t *)building)->original[0] != '\0';
 }
 
-static const spill_job_kind_t kind = {.suffix = SUFFIX,
+static const spill_job_kind_t kind = {.suffix = SPILL_CATALOG_BUILDING,
                                       .activity = "the migration into",
                                       .record = &record,
                                       .named = true,
@@ -307,8 +305,10 @@ spill_code_t spill_building_load_entry(spill_store_t *store, const char *name, b
 
 void spill_building_entry_name(const char *name, char *entry)
 {
-    _Static_assert(sizeof SUFFIX <= SPILL_BUILDING_NAME_SIZE - SPILL_NAME_SIZE + 1, "room for it");
-    snprintf(entry, SPILL_BUILDING_NAME_SIZE, "%.*s" SUFFIX, SPILL_NAME_SIZE - 1, name);
+    _Static_assert(sizeof SPILL_CATALOG_BUILDING <= SPILL_BUILDING_NAME_SIZE - SPILL_NAME_SIZE + 1,
+                   "room for it");
+    snprintf(entry, SPILL_BUILDING_NAME_SIZE, "%.*s" SPILL_CATALOG_BUILDING, SPILL_NAME_SIZE - 1,
+             name);
 }
 
 void spill_building_release(spill_building_t *building)
@@ -319,9 +319,9 @@ void spill_building_release(spill_building_t *building)
 /* If it is the entry of a migration, copy the definition's name to `name`. */
 static bool split_entry(const char *entry, char *name)
 {
-    size_t length = strlen(entry), end = sizeof SUFFIX - 1;
+    size_t length = strlen(entry), end = sizeof SPILL_CATALOG_BUILDING - 1;
     if (length <= end || length - end >= SPILL_NAME_SIZE ||
-        strcmp(entry + length - end, SUFFIX) != 0)
+        strcmp(entry + length - end, SPILL_CATALOG_BUILDING) != 0)
         return false;
     memcpy(name, entry, length - end);
     name[length - end] = '\0';

@@ -234,6 +234,22 @@ void spill_entries_release(spill_entries_t *entries)
     *entries = (spill_entries_t){0};
 }
 
+spill_code_t spill_store_jobs_get(spill_store_t *store, const char *const names[2],
+                                  bson_t *documents[2], spill_error_t *error)
+{
+    documents[0] = documents[1] = NULL;
+    if (store->ops->jobs_get)
+        return store->ops->jobs_get(store, names, documents, error);
+    SPILL_TRY(store->ops->catalog_get(store, SPILL_CATALOG_JOB, names[0], &documents[0], error));
+    return store->ops->catalog_get(store, SPILL_CATALOG_JOB, names[1], &documents[1], error);
+}
+
+spill_code_t spill_store_make_indexes(spill_store_t *store, const spill_definition_t *definition,
+                                      spill_error_t *error)
+{
+    return store->ops->make_indexes ? store->ops->make_indexes(store, definition, error) : SPILL_OK;
+}
+
 spill_code_t spill_store_retire(spill_store_t *store, const spill_definition_t *definition,
                                 const spill_binding_t *binding, bool *done, spill_error_t *error)
 {

@@ -36,6 +36,12 @@
 /* Kinds of catalog entries, which are small named documents. */
 typedef enum spill_catalog { SPILL_CATALOG_DEFINITION, SPILL_CATALOG_JOB } spill_catalog_t;
 
+/*
+ * While the catalog has a job with a definition's name and this suffix, a migration copies elements
+ * to the definition (core/building.h).
+ */
+#define SPILL_CATALOG_BUILDING ":migrate"
+
 /* The numbers [first, end) that a document must have, according to everything but its own state. */
 typedef struct spill_number_range {
     int64_t page;
@@ -211,6 +217,19 @@ typedef struct spill_store_ops {
     /* All names, in order, as texts. `names` is cleared first. */
     spill_code_t (*catalog_names)(spill_store_t *store, spill_catalog_t kind,
                                   spill_listing_t *names, spill_error_t *error);
+
+    /* As catalog_get of two jobs, by one command. NULL: call catalog_get twice. */
+    spill_code_t (*jobs_get)(spill_store_t *store, const char *const names[2], bson_t *documents[2],
+                             spill_error_t *error);
+
+    /*
+     * Make the indexes of a definition's pages that do not exist yet. A put of a definition makes
+     * them, with one exception: if the definition is being built (SPILL_CATALOG_BUILDING), the put
+     * leaves those for applications' queries and for ranks to this call, which makes them faster
+     * after the copy. NULL: the store has no such indexes. Cost: one command for each index.
+     */
+    spill_code_t (*make_indexes)(spill_store_t *store, const spill_definition_t *definition,
+                                 spill_error_t *error);
 
     /*
      * The names of all definitions with heads or pages in one of the definition's collections, and
@@ -439,6 +458,14 @@ spill_code_t spill_store_forget_drop(spill_store_t *store, const spill_definitio
 spill_code_t spill_store_open_entries(spill_store_t *store, const char *name, const char *import,
                                       spill_entries_t *entries, spill_error_t *error);
 void spill_entries_release(spill_entries_t *entries);
+
+/* ops->jobs_get. The documents are new (bson_destroy), or NULL; both also after an error. */
+spill_code_t spill_store_jobs_get(spill_store_t *store, const char *const names[2],
+                                  bson_t *documents[2], spill_error_t *error);
+
+/* ops->make_indexes. */
+spill_code_t spill_store_make_indexes(spill_store_t *store, const spill_definition_t *definition,
+                                      spill_error_t *error);
 
 /* ops->retire. If it is NULL, delete only the definition. */
 spill_code_t spill_store_retire(spill_store_t *store, const spill_definition_t *definition,

@@ -94,6 +94,30 @@ spill_code_t spill_convert_checkpoint_load(spill_store_t *store, const char *nam
                           checkpoint, error);
 }
 
+spill_code_t spill_convert_checkpoint_load_with(spill_store_t *store, const char *building_name,
+                                                spill_building_t *building, const char *name,
+                                                spill_convert_checkpoint_t *checkpoint,
+                                                spill_error_t *error)
+{
+    char record[SPILL_BUILDING_NAME_SIZE];
+    SPILL_SCOPED(spill_free_text)
+    char *entry = bson_strdup_printf("%s%s", name, checkpoint_kind.suffix);
+    bson_t *documents[2];
+    spill_building_entry_name(building_name, record);
+    spill_code_t code =
+        spill_store_jobs_get(store, (const char *const[]){record, entry}, documents, error);
+    if (code != SPILL_OK) {
+        bson_destroy(documents[0]);
+        bson_destroy(documents[1]);
+        return code;
+    }
+    code = spill_job_load_entry(&(spill_job_catalog_t){.store = store}, &checkpoint_kind, name,
+                                documents[1], checkpoint, error);
+    spill_code_t loaded =
+        spill_building_load_entry(store, building_name, documents[0], building, error);
+    return code == SPILL_OK ? loaded : code;
+}
+
 spill_code_t spill_convert_checkpoint_save(spill_store_t *store, const char *name, const char *as,
                                            bool emptied, spill_convert_checkpoint_t *checkpoint,
                                            spill_error_t *error)

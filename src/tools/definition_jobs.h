@@ -5,6 +5,8 @@
 #ifndef SPILL_TOOLS_DEFINITION_JOBS_H
 #define SPILL_TOOLS_DEFINITION_JOBS_H
 
+#include "core/building.h"
+
 #include <spillway/array.h>
 #include <spillway/definition.h>
 #include <spillway/store.h>
@@ -196,6 +198,16 @@ spill_code_t spill_convert_checkpoint_load(spill_store_t *store, const char *nam
                                            spill_convert_checkpoint_t *checkpoint,
                                            spill_error_t *error);
 void spill_convert_checkpoint_release(spill_convert_checkpoint_t *checkpoint);
+
+/*
+ * Load the record of the building definition `building_name`, and the checkpoint of definition
+ * `name`. Release both in every case. SPILL_CORRUPT. One read if the store reads two jobs at once,
+ * else two, of which the record is the first.
+ */
+spill_code_t spill_convert_checkpoint_load_with(spill_store_t *store, const char *building_name,
+                                                spill_building_t *building, const char *name,
+                                                spill_convert_checkpoint_t *checkpoint,
+                                                spill_error_t *error);
 
 /*
  * Replace the checkpoint that was loaded: `name` is being dropped into `as`, or (emptied) none of

@@ -5,6 +5,7 @@
  */
 #include "model/convert.h"
 #include "model/trouble.h"
+#include "store/request.h"
 #include "support/effort.h"
 #include "support/embedded.h"
 #include "support/fault_store.h"
@@ -54,10 +55,10 @@ static fault_t dies(void *context, int64_t index, const spill_request_t *request
     return index == trouble->at ? trouble->fault : FAULT_FAIL;
 }
 
-/* Return false if the copy made at most trouble->at calls. */
-static bool survives(spill_store_t *source, convert_kind_t to, trouble_t *trouble)
+/* Return false if the copy made at most trouble->at calls. The trouble is the hooks' context. */
+static bool survives_with(spill_store_t *source, convert_kind_t to, fault_hooks_t hooks)
 {
-    fault_hooks_t hooks = trouble_hooks(trouble);
+    trouble_t *trouble = hooks.context;
     spill_store_t *target = model_store_open();
     spill_copy_result_t result;
     convert_define_target(source, target, to);
@@ -79,6 +80,11 @@ static bool survives(spill_store_t *source, convert_kind_t to, trouble_t *troubl
     convert_check_same(source, target);
     assert_int_equal(spill_store_close(target, NULL), SPILL_OK);
     return reached;
+}
+
+static bool survives(spill_store_t *source, convert_kind_t to, trouble_t *trouble)
+{
+    return survives_with(source, to, trouble_hooks(trouble));
 }
 
 static const struct {
@@ -120,6 +126,48 @@ static void every_call_goes_wrong(void **state)
             while (survives(source, PAIRS[p].to, &trouble))
                 trouble.at += step_of(p);
             assert_true(trouble.at > 20);
+        }
+        assert_int_equal(spill_store_close(source, NULL), SPILL_OK);
+    }
+}
+
+typedef struct late_trim {
+    trouble_t trouble;
+    int64_t which; /* the trim that arrives late */
+    int64_t trims; /* so far */
+} late_trim_t;
+
+static fault_t loses_trim(void *context, int64_t index, const spill_request_t *request)
+{
+    late_trim_t *late = context;
+    if (!request || request->kind != SPILL_REQUEST_TRIM || late->trims++ != late->which)
+        return FAULT_NONE;
+    late->trouble.at = index;
+    return late->trouble.fault;
+}
+
+/* One trim of a capped target arrives while the copy looks at what it has done. */
+static void each_trim_is_late(void **state)
+{
+    (void)state;
+    static const convert_kind_t kinds[] = {CONVERT_OUTLIER, CONVERT_BUCKET};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        spill_store_t *source = model_store_open();
+        convert_define_source(source, kinds[i], 15);
+        convert_fill(source);
+        for (int64_t delay = 1; delay <= 9; delay++) {
+            late_trim_t late = {.trouble = {.delay = delay, .fault = FAULT_LOST_DELAYED}};
+            fault_hooks_t hooks = trouble_hooks(&late.trouble);
+            hooks.context = &late;
+            hooks.decide = loses_trim;
+            bool reached = true;
+            while (reached) {
+                late.trouble.at = AT_THE_END;
+                late.trims = 0;
+                reached = survives_with(source, CONVERT_CAPPED, hooks);
+                late.which += reached;
+            }
+            assert_true(late.which > 1);
         }
         assert_int_equal(spill_store_close(source, NULL), SPILL_OK);
     }
@@ -384,6 +432,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_to_each),
         cmocka_unit_test(every_call_goes_wrong),
+        cmocka_unit_test(each_trim_is_late),
         cmocka_unit_test(source_drops_elements_meanwhile),
         cmocka_unit_test(every_call_of_finish_goes_wrong),
         cmocka_unit_test(finish_sees_removals),

@@ -677,6 +677,76 @@ static void two_copies_at_once(void **state)
         }
 }
 
+/* ---- the source changes between the append and the comparison -------------------------------- */
+
+typedef struct change {
+    spill_store_t *source;
+    int64_t edited; /* the number of an element; -1: one is appended instead */
+    size_t appended;
+    bool done;
+} change_t;
+
+static void change_source(void *context, int64_t index, const spill_request_t *request)
+{
+    change_t *change = context;
+    (void)index;
+    if (change->done || !request || request->kind != SPILL_REQUEST_APPEND)
+        return;
+    change->appended += request->append.element_count;
+    if (change->appended < ELEMENTS)
+        return;
+    change->done = true;
+    spill_array_t *array = open_array(change->source);
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t owner = spill_value_from_int64(&storage, 0);
+    if (change->edited >= 0)
+        assert_int_equal(spill_array_edit(array, &owner, change->edited, &owner, NULL), SPILL_OK);
+    else
+        append(array, &owner, 1);
+    bson_destroy(&storage);
+    spill_array_close(array);
+}
+
+/* Copy an owner with pages; after the last append `edited` changes. Then copy again. */
+static void copy_changing(int64_t edited, int64_t differences, int64_t appended,
+                          int64_t differences_after)
+{
+    spill_store_t *source = model_store_open(), *target = model_store_open(), *wrapped;
+    change_t change = {.source = source, .edited = edited};
+    fault_hooks_t hooks = {.context = &change, .after = change_source};
+    spill_copy_result_t result;
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t owner = spill_value_from_int64(&storage, 0);
+    define(source, SPILL_KEEP_NEWEST, 3, 8);
+    spill_array_t *array = open_array(source);
+    append(array, &owner, ELEMENTS);
+    spill_array_close(array);
+    fault_wrap(target, &hooks, &wrapped);
+    assert_int_equal(copy(source, wrapped, &result), SPILL_OK);
+    assert_true(change.done);
+    assert_int_equal(result.elements, ELEMENTS);
+    assert_int_equal(result.differences, differences);
+    close_store(wrapped);
+    assert_int_equal(copy(source, target, &result), SPILL_OK);
+    assert_int_equal(result.elements, appended);
+    assert_int_equal(result.differences, differences_after);
+    bson_destroy(&storage);
+    close_store(source);
+    close_store(target);
+}
+
+/*
+ * A copy compares the target with the elements that it has in memory. An edit in the source's head
+ * is a difference all the same. An edit in a page, or an append, is left to the next copy.
+ */
+static void the_source_changes_while_it_is_copied(void **state)
+{
+    (void)state;
+    copy_changing(ELEMENTS - 1, 1, 0, 1);
+    copy_changing(2, 0, 0, 1);
+    copy_changing(-1, 0, 1, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -691,6 +761,7 @@ int main(void)
         cmocka_unit_test(leaves_other_definitions_alone),
         cmocka_unit_test(every_call_goes_wrong),
         cmocka_unit_test(two_copies_at_once),
+        cmocka_unit_test(the_source_changes_while_it_is_copied),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* The indexes of pages follow their definition, whatever indexes existed before. */
 #include "support/server.h"
+#include "tools/migrate/staged.h"
 
 #include <spillway/spillway.h>
 
@@ -166,6 +167,97 @@ static void element_ids_have_an_index(void **state)
     fixture_close(&fixture);
 }
 
+/* ---- a migration in two stages --------------------------------------------------------------- */
+
+/* Plan layout subset with ranks for an array that one document has. */
+static spill_planned_t plan_subset(fixture_t *fixture)
+{
+    spill_definition_t definition;
+    spill_planned_t planned;
+    spill_error_t error;
+    mongoc_collection_t *goods = mongoc_database_get_collection(fixture->database, "goods");
+    bson_t *document = BCON_NEW("_id", "lamp", "reviews", "[", "{", "rating", BCON_INT32(4), "}",
+                                "{", "rating", BCON_INT32(5), "}", "]");
+    assert_true(mongoc_collection_insert_one(goods, document, NULL, NULL, NULL));
+    bson_destroy(document);
+    mongoc_collection_destroy(goods);
+    assert_int_equal(spill_definition_preset(&definition, "reviews-subset", "planned", &error),
+                     SPILL_OK);
+    snprintf(definition.collection, SPILL_NAME_SIZE, "goodsHeads");
+    snprintf(definition.page_collection, SPILL_NAME_SIZE, "goodsReviews");
+    snprintf(definition.sort_field, SPILL_NAME_SIZE, "rating");
+    spill_planned_init(&planned, &definition, "goods", "reviews");
+    return planned;
+}
+
+/* The command's steps before --finish; the second stage with a throttle that may be NULL. */
+static spill_code_t run_pass(const spill_staged_t *staged, spill_throttle_t *throttle)
+{
+    const char *original = staged->planned->original.name;
+    const spill_migrate_options_t options = {0}, paced = {.throttle = throttle};
+    spill_migrate_result_t reshaped = {0};
+    spill_catch_up_result_t result = {0};
+    spill_array_t *array;
+    spill_error_t error;
+    assert_int_equal(spill_staged_begin(staged, &error), SPILL_OK);
+    assert_int_equal(spill_array_open(staged->store, original, &array, &error), SPILL_OK);
+    assert_int_equal(spill_migrate(array, &options, &reshaped, &error), SPILL_OK);
+    spill_array_close(array);
+    return spill_catch_up(staged->store, original, staged->planned->definition.name,
+                          throttle ? &paced : &options, &result, &error);
+}
+
+static bool has_late_indexes(fixture_t *fixture)
+{
+    bool page = has_index_in(fixture, "goodsReviews", "spillway_page", "\"createdAt\" : -1");
+    bool rank = has_index_in(fixture, "goodsReviews", "spillway_rank", "\"rating\" : -1");
+    assert_true(has_index_in(fixture, "goodsReviews", "spillway_first", "\"spill.first\" : 1"));
+    assert_int_equal(page, rank);
+    return page;
+}
+
+static bool is_cancelled(void *context)
+{
+    (void)context;
+    return true;
+}
+
+static void drop_late_indexes(fixture_t *fixture)
+{
+    mongoc_collection_t *reviews =
+        mongoc_database_get_collection(fixture->database, "goodsReviews");
+    assert_true(mongoc_collection_drop_index(reviews, "spillway_page", NULL));
+    assert_true(mongoc_collection_drop_index(reviews, "spillway_rank", NULL));
+    mongoc_collection_destroy(reviews);
+}
+
+/*
+ * The copy needs only spillway_first. A pass that is cancelled leaves the other indexes to the next
+ * one. A finished migration has all, even if no pass has made them.
+ */
+static void a_migration_makes_indexes_after_the_copy(void **state)
+{
+    (void)state;
+    fixture_t fixture;
+    spill_copy_result_t finished = {0};
+    spill_error_t error;
+    fixture_open(&fixture);
+    const spill_planned_t planned = plan_subset(&fixture);
+    const spill_staged_t staged = {.store = fixture.store, .uri = fixture.uri, .planned = &planned};
+    const spill_migrate_options_t options = {0};
+    const spill_throttle_options_t stops = {.stop = is_cancelled};
+    spill_throttle_t throttle;
+    spill_throttle_init(&throttle, &stops);
+    assert_int_equal(run_pass(&staged, &throttle), SPILL_CANCELLED);
+    assert_false(has_late_indexes(&fixture));
+    assert_int_equal(run_pass(&staged, NULL), SPILL_OK);
+    assert_true(has_late_indexes(&fixture));
+    drop_late_indexes(&fixture);
+    assert_int_equal(spill_staged_finish(&staged, &options, &finished, &error), SPILL_OK);
+    assert_true(has_late_indexes(&fixture));
+    fixture_close(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -173,6 +265,7 @@ int main(void)
         cmocka_unit_test(indexes_follow_a_new_definition_after_a_drop),
         cmocka_unit_test(application_indexes_are_kept),
         cmocka_unit_test(element_ids_have_an_index),
+        cmocka_unit_test(a_migration_makes_indexes_after_the_copy),
     };
     server_uri();
     return cmocka_run_group_tests(tests, NULL, NULL);

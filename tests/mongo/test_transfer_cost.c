@@ -21,8 +21,8 @@ enum { OWNERS = 300, LONG = 150, LONG_ELEMENTS = 30, ELEMENTS = 2 * (OWNERS - 1)
 /* For 300 owners; without groups it is about 18 for each. */
 enum { TRIPS_MAX = 200 };
 
-/* One owner that is converted to referenced elements; with a page capacity of 100 it takes 196. */
-enum { REFERENCED = 3000, REFERENCED_TRIPS_MAX = 110 };
+/* One owner that is converted to referenced elements; with a page capacity of 100 it takes 181. */
+enum { REFERENCED = 3000, REFERENCED_TRIPS_MAX = 90 };
 
 /* Two elements each, and another field in the head; one owner has pages. */
 static void fill(spill_store_t *store)

@@ -187,6 +187,16 @@ static spill_code_t catalog_get(spill_store_t *store, spill_catalog_t kind, cons
     return code;
 }
 
+static spill_code_t make_indexes(spill_store_t *store, const spill_definition_t *definition,
+                                 spill_error_t *error)
+{
+    step_t step = begin(store, NULL);
+    spill_code_t code = SPILL_OK;
+    if (applies(&step))
+        code = spill_store_make_indexes(inner_of(&step), definition, error);
+    return end(&step, code, error);
+}
+
 static spill_code_t catalog_put(spill_store_t *store, spill_catalog_t kind, const char *name,
                                 const bson_t *expected, const bson_t *document, bool *done,
                                 spill_error_t *error)
@@ -309,6 +319,7 @@ static const spill_store_ops_t fault_ops = {
     .list = {list, list, list, list},
     .catalog_get = catalog_get,
     .catalog_put = catalog_put,
+    .make_indexes = make_indexes,
     .catalog_delete = catalog_delete,
     .catalog_names = catalog_names,
     .retire = retire,

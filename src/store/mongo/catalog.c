@@ -192,46 +192,94 @@ static bson_t *owner_key(const spill_definition_t *definition)
     return BCON_NEW(definition->page_owner, BCON_INT32(1));
 }
 
+/* For applications: by owner and number, by owner and time, or by owner. */
+static spill_code_t index_for_applications(spill_mongo_t *store,
+                                           const spill_definition_t *definition,
+                                           spill_error_t *error)
+{
+    const spill_schema_t *schema = spill_schema_of(definition);
+    SPILL_SCOPED(spill_mongo_destroy) bson_t *by_page = owner_key(definition);
+    if (schema->has_windows)
+        BCON_APPEND(by_page, definition->window_field, BCON_INT32(1));
+    if (definition->page_number[0] != '\0')
+        BCON_APPEND(by_page, definition->page_number, BCON_INT32(1));
+    else if (schema->has_referenced_elements && definition->time_field[0] != '\0')
+        append_descending(definition, definition->time_field, by_page);
+    return make_index(store, definition->page_collection, "spillway_page", by_page, error);
+}
+
+/* By rank, for SPILL_WANT_TOP_N. */
+static spill_code_t index_ranks(spill_mongo_t *store, const spill_definition_t *definition,
+                                spill_error_t *error)
+{
+    SPILL_SCOPED(spill_mongo_destroy) bson_t *by_rank = owner_key(definition);
+    if (definition->sort_field[0] == '\0')
+        return SPILL_OK;
+    append_descending(definition, definition->sort_field, by_rank);
+    BCON_APPEND(by_rank, SPILL_STORED_PAGE_FIRST, BCON_INT32(-1));
+    return make_index(store, definition->page_collection, "spillway_rank", by_rank, error);
+}
+
 /*
- * Make the indexes of pages: by owner and number, for applications; by the first element's number,
- * for SPILL_PAGE_HOLDING; by their elements' ids, for SPILL_PAGE_WITH_ID; by rank, for
- * SPILL_WANT_TOP_N.
+ * The indexes that a copy reads by: by the first element's number, for SPILL_PAGE_HOLDING; by the
+ * elements' ids, for SPILL_PAGE_WITH_ID.
  */
-static spill_code_t make_indexes(spill_mongo_t *store, const bson_t *entry, spill_error_t *error)
+static spill_code_t index_for_steps(spill_mongo_t *store, const spill_definition_t *definition,
+                                    spill_error_t *error)
+{
+    const char *collection = definition->page_collection;
+    char path[SPILL_MONGO_ID_PATH_SIZE];
+    SPILL_SCOPED(spill_mongo_destroy) bson_t *by_first = owner_key(definition);
+    SPILL_SCOPED(spill_mongo_destroy) bson_t *by_id = owner_key(definition);
+    if (spill_schema_of(definition)->has_windows)
+        BCON_APPEND(by_first, definition->window_field, BCON_INT32(1));
+    BCON_APPEND(by_first, SPILL_STORED_PAGE_FIRST, BCON_INT32(1), "_id", BCON_INT32(1));
+    SPILL_TRY(make_index(store, collection, "spillway_first", by_first, error));
+    if (definition->id_field[0] == '\0')
+        return SPILL_OK;
+    spill_mongo_id_path(definition, path);
+    BCON_APPEND(by_id, path, BCON_INT32(1));
+    return make_index(store, collection, "spillway_id", by_id, error);
+}
+
+spill_code_t spill_mongo_make_indexes(spill_store_t *store, const spill_definition_t *definition,
+                                      spill_error_t *error)
+{
+    spill_mongo_t *mongo = (spill_mongo_t *)store;
+    if (!spill_schema_of(definition)->has_pages)
+        return SPILL_OK;
+    SPILL_TRY(index_for_steps(mongo, definition, error));
+    SPILL_TRY(index_for_applications(mongo, definition, error));
+    return index_ranks(mongo, definition, error);
+}
+
+/* Is a migration copying elements to the definition? Its job is saved before the definition. */
+static spill_code_t is_building(spill_mongo_t *store, const char *name, bool *building,
+                                spill_error_t *error)
+{
+    SPILL_SCOPED(spill_free_document) bson_t *job = NULL;
+    SPILL_SCOPED(spill_free_text)
+    char *entry = bson_strdup_printf("%s" SPILL_CATALOG_BUILDING, name);
+    *building = false;
+    SPILL_TRY(spill_mongo_catalog_get(&store->base, SPILL_CATALOG_JOB, entry, &job, error));
+    *building = job != NULL;
+    return SPILL_OK;
+}
+
+/*
+ * An index for applications costs the server more than the document of an element itself. So a
+ * migration copies without the indexes that no step of it reads by, and makes them after the copy.
+ */
+static spill_code_t make_indexes_of_entry(spill_mongo_t *store, const bson_t *entry,
+                                          spill_error_t *error)
 {
     spill_definition_t definition;
+    bool building = false;
     SPILL_TRY(spill_definition_from_bson(&definition, entry, error));
-    const spill_schema_t *schema = spill_schema_of(&definition);
-    const char *collection = definition.page_collection;
-    if (!schema->has_pages)
-        return SPILL_OK;
-    SPILL_SCOPED(spill_mongo_destroy) bson_t *by_first = owner_key(&definition);
-    SPILL_SCOPED(spill_mongo_destroy) bson_t *by_page = owner_key(&definition);
-    SPILL_SCOPED(spill_mongo_destroy) bson_t *by_id = owner_key(&definition);
-    SPILL_SCOPED(spill_mongo_destroy) bson_t *by_rank = owner_key(&definition);
-    if (schema->has_windows) {
-        BCON_APPEND(by_first, definition.window_field, BCON_INT32(1));
-        BCON_APPEND(by_page, definition.window_field, BCON_INT32(1));
-    }
-    BCON_APPEND(by_first, SPILL_STORED_PAGE_FIRST, BCON_INT32(1), "_id", BCON_INT32(1));
-    if (definition.page_number[0] != '\0')
-        BCON_APPEND(by_page, definition.page_number, BCON_INT32(1));
-    else if (schema->has_referenced_elements && definition.time_field[0] != '\0')
-        append_descending(&definition, definition.time_field, by_page);
-    SPILL_TRY(make_index(store, collection, "spillway_first", by_first, error));
-    SPILL_TRY(make_index(store, collection, "spillway_page", by_page, error));
-    if (definition.id_field[0] != '\0') {
-        char path[SPILL_MONGO_ID_PATH_SIZE];
-        spill_mongo_id_path(&definition, path);
-        BCON_APPEND(by_id, path, BCON_INT32(1));
-        SPILL_TRY(make_index(store, collection, "spillway_id", by_id, error));
-    }
-    if (definition.sort_field[0] != '\0') {
-        append_descending(&definition, definition.sort_field, by_rank);
-        BCON_APPEND(by_rank, SPILL_STORED_PAGE_FIRST, BCON_INT32(-1));
-        SPILL_TRY(make_index(store, collection, "spillway_rank", by_rank, error));
-    }
-    return SPILL_OK;
+    if (spill_schema_of(&definition)->has_referenced_elements)
+        SPILL_TRY(is_building(store, definition.name, &building, error));
+    return building ? index_for_steps(store, &definition, error)
+                    : spill_mongo_make_indexes(&store->base, &definition, error);
 }
 
 /*
@@ -258,7 +306,7 @@ spill_code_t spill_mongo_catalog_put(spill_store_t *store, spill_catalog_t kind,
     *done = false;
     if (kind == SPILL_CATALOG_DEFINITION && document && !gets_mark(expected, document)) {
         SPILL_TRY(check_collations(mongo, document, error));
-        SPILL_TRY(make_indexes(mongo, document, error));
+        SPILL_TRY(make_indexes_of_entry(mongo, document, error));
     }
     if (!expected) {
         SPILL_SCOPED(spill_mongo_destroy)

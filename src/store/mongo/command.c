@@ -311,19 +311,22 @@ spill_code_t spill_mongo_each(spill_mongo_t *store, const char *collection, cons
                               bool may_be_old, spill_mongo_visit_fn visit, void *context,
                               spill_error_t *error)
 {
-    return spill_mongo_each_by(store, collection, pipeline, NULL, may_be_old, visit, context,
-                               error);
+    return spill_mongo_each_by(store, collection, pipeline, &(spill_mongo_plan_t){0}, may_be_old,
+                               visit, context, error);
 }
 
 spill_code_t spill_mongo_each_by(spill_mongo_t *store, const char *collection,
-                                 const bson_t *pipeline, const char *index, bool may_be_old,
-                                 spill_mongo_visit_fn visit, void *context, spill_error_t *error)
+                                 const bson_t *pipeline, const spill_mongo_plan_t *plan,
+                                 bool may_be_old, spill_mongo_visit_fn visit, void *context,
+                                 spill_error_t *error)
 {
     use_t use;
     bson_t options = BSON_INITIALIZER;
     begin(&use, store, collection);
-    if (index)
-        BSON_APPEND_UTF8(&options, "hint", index);
+    if (plan->index)
+        BSON_APPEND_UTF8(&options, "hint", plan->index);
+    if (plan->batch > 0)
+        BSON_APPEND_INT64(&options, "batchSize", plan->batch);
     /* Without its own read preference a command uses the URI's. */
     mongoc_cursor_t *cursor = mongoc_collection_aggregate(
         use.collection, MONGOC_QUERY_NONE, pipeline, &options, may_be_old ? NULL : store->primary);

@@ -259,10 +259,17 @@ spill_code_t spill_mongo_find(spill_mongo_t *store, const char *collection,
                               const spill_mongo_query_t *query, bool may_be_old,
                               spill_mongo_visit_fn visit, void *context, spill_error_t *error);
 
-/* As spill_mongo_each, using the index of that name; an error if it does not exist. */
+/* How the server executes a pipeline. */
+typedef struct spill_mongo_plan {
+    const char *index; /* it uses the index of that name, or fails; NULL: any */
+    int64_t batch; /* documents of the first answer, if they fit 16 MB; 0: the server's choice */
+} spill_mongo_plan_t;
+
+/* As spill_mongo_each, by that plan. */
 spill_code_t spill_mongo_each_by(spill_mongo_t *store, const char *collection,
-                                 const bson_t *pipeline, const char *index, bool may_be_old,
-                                 spill_mongo_visit_fn visit, void *context, spill_error_t *error);
+                                 const bson_t *pipeline, const spill_mongo_plan_t *plan,
+                                 bool may_be_old, spill_mongo_visit_fn visit, void *context,
+                                 spill_error_t *error);
 
 /* Run a command on the database and ignore its reply. */
 spill_code_t spill_mongo_command(spill_mongo_t *store, const char *collection,
@@ -331,6 +338,8 @@ spill_code_t spill_mongo_catalog_get(spill_store_t *store, spill_catalog_t kind,
 spill_code_t spill_mongo_catalog_put(spill_store_t *store, spill_catalog_t kind, const char *name,
                                      const bson_t *expected, const bson_t *document, bool *done,
                                      spill_error_t *error);
+spill_code_t spill_mongo_make_indexes(spill_store_t *store, const spill_definition_t *definition,
+                                      spill_error_t *error);
 spill_code_t spill_mongo_catalog_delete(spill_store_t *store, spill_catalog_t kind,
                                         const char *name, spill_error_t *error);
 spill_code_t spill_mongo_catalog_names(spill_store_t *store, spill_catalog_t kind,

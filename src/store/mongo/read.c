@@ -562,7 +562,7 @@ static spill_code_t read_between(spill_mongo_t *store, const spill_request_t *re
     gathering_t gathering = {.request = request, .response = response};
     int order = request->read.want == SPILL_WANT_FORWARD ? 1 : -1;
     size_t had = response->run.count, used = response->run.arena.size;
-    int64_t limit = request->read.limit - (int64_t)had;
+    int64_t left = request->read.limit - (int64_t)had, limit = left < INT32_MAX ? left : INT32_MAX;
     bson_t pipeline = BSON_INITIALIZER, stage, match;
     BSON_APPEND_DOCUMENT_BEGIN(&pipeline, "0", &stage);
     BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
@@ -573,19 +573,19 @@ static spill_code_t read_between(spill_mongo_t *store, const spill_request_t *re
     bson_append_document_end(&stage, &match);
     bson_append_document_end(&pipeline, &stage);
     BCON_APPEND(&pipeline, "1", "{", "$sort", "{", SPILL_STORED_PAGE_FIRST, BCON_INT32(order),
-                "_id", BCON_INT32(order), "}", "}", "2", "{", "$limit",
-                BCON_INT64(limit < INT32_MAX ? limit : INT32_MAX), "}");
+                "_id", BCON_INT32(order), "}", "}", "2", "{", "$limit", BCON_INT64(limit), "}");
     /*
      * Name the index. The index of ranks also has the numbers, but behind the values: a server may
      * choose it and read all of the owner's entries. If the right index was dropped, use any.
      */
     const char *collection = request->definition->page_collection;
     bool ranked = spill_schema_of(request->definition)->has_rank_index;
+    spill_mongo_plan_t plan = {.index = "spillway_first", .batch = limit};
     spill_error_t no_index;
     spill_code_t code = SPILL_INVALID;
     if (ranked)
-        code = spill_mongo_each_by(store, collection, &pipeline, "spillway_first",
-                                   request->read.may_be_old, gather, &gathering, &no_index);
+        code = spill_mongo_each_by(store, collection, &pipeline, &plan, request->read.may_be_old,
+                                   gather, &gathering, &no_index);
     if (code != SPILL_OK && ranked && no_index.retryable) {
         if (error)
             *error = no_index;
@@ -594,8 +594,9 @@ static spill_code_t read_between(spill_mongo_t *store, const spill_request_t *re
         run->count = had;
         run->arena.size = used;
         response->stopped = false;
-        code = spill_mongo_each(store, collection, &pipeline, request->read.may_be_old, gather,
-                                &gathering, error);
+        plan.index = NULL;
+        code = spill_mongo_each_by(store, collection, &pipeline, &plan, request->read.may_be_old,
+                                   gather, &gathering, error);
     }
     bson_destroy(&pipeline);
     return code == SPILL_OK && gathering.misplaced > 0

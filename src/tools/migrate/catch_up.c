@@ -23,8 +23,9 @@ typedef struct pass {
     spill_catch_up_result_t *result;
     spill_migrate_place_t place;
     spill_transfer_group_t group; /* of the thread that gets the next owners */
-    int64_t owners;               /* of the original, that this pass has visited */
-    bool over; /* another run is finishing or undoing the migration, or has done so */
+    bool is_clean;  /* when the pass began, the target had no pages or elements without a head */
+    int64_t owners; /* of the original, that this pass has visited */
+    bool over;      /* another run is finishing or undoing the migration, or has done so */
 } pass_t;
 
 /* The work on one owner, or of the only thread on all of them. */
@@ -47,10 +48,9 @@ spill_code_t spill_catch_up_check(spill_store_t *store, const char *original, co
 {
     SPILL_SCOPED(spill_building_release) spill_building_t building = {0};
     SPILL_SCOPED(spill_convert_checkpoint_release) spill_convert_checkpoint_t checkpoint = {0};
-    SPILL_TRY(spill_building_load(store, name, &building, error));
+    SPILL_TRY(
+        spill_convert_checkpoint_load_with(store, name, &building, original, &checkpoint, error));
     bool builds = building.stored && !building.undoing && strcmp(building.original, original) == 0;
-    if (builds)
-        SPILL_TRY(spill_convert_checkpoint_load(store, original, &checkpoint, error));
     bool ends = strcmp(checkpoint.as, name) == 0; /* also after the last array: `emptied` */
     if (builds && !ends)
         return SPILL_OK;
@@ -191,7 +191,8 @@ static spill_code_t drop_left_over(catch_up_t *catch_up, const spill_value_t *ow
                                    spill_error_t *error)
 {
     spill_count_t count;
-    if (spill_schema_of(spill_transfer_target(&catch_up->transfer))->has_windows)
+    if (catch_up->pass->is_clean ||
+        spill_schema_of(spill_transfer_target(&catch_up->transfer))->has_windows)
         return SPILL_OK; /* windows: see drop_orphan */
     SPILL_TRY(spill_array_count(catch_up->transfer.target.array, owner, &count, error));
     return count.next == 0 ? finish_drop(catch_up, owner, error) : SPILL_OK;
@@ -315,7 +316,7 @@ static spill_code_t begin_groups(catch_up_t *catch_up, spill_error_t *error)
         return SPILL_OK;
     spill_code_t code =
         spill_each_orphan(catch_up->transfer.target.array, NULL, stop_at_orphan, &any, error);
-    group->makes = !any;
+    group->makes = catch_up->pass->is_clean = !any;
     return any && code == SPILL_CANCELLED ? SPILL_OK : code;
 }
 
@@ -504,7 +505,8 @@ static spill_code_t catch_up_all(catch_up_t *catch_up, spill_error_t *error)
     bool windows = spill_schema_of(spill_transfer_target(transfer))->has_windows;
     SPILL_TRY((windows ? spill_each_bucket_owner : spill_each_owner)(
         transfer->target.array, drop_deleted, catch_up, true, error));
-    return spill_each_orphan(transfer->target.array, NULL, drop_orphan, catch_up, error);
+    SPILL_TRY(spill_each_orphan(transfer->target.array, NULL, drop_orphan, catch_up, error));
+    return spill_store_make_indexes(transfer->target.store, spill_transfer_target(transfer), error);
 }
 
 spill_code_t spill_catch_up(spill_store_t *store, const char *original, const char *name,

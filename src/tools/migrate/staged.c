@@ -297,6 +297,15 @@ static spill_code_t check_pages(spill_array_t *original, const spill_migrate_opt
     return spill_catch_up_check_pages(original, NULL, error);
 }
 
+/* A pass that ends makes them. This run may have had no pass: make them before anything is dropped.
+ */
+static spill_code_t make_indexes(const spill_staged_t *staged, spill_error_t *error)
+{
+    spill_definition_t definition;
+    SPILL_TRY(spill_store_definition(staged->store, planned_name(staged), &definition, error));
+    return spill_store_make_indexes(staged->store, &definition, error);
+}
+
 spill_code_t spill_staged_finish(const spill_staged_t *staged,
                                  const spill_migrate_options_t *options,
                                  spill_copy_result_t *result, spill_error_t *error)
@@ -314,6 +323,7 @@ spill_code_t spill_staged_finish(const spill_staged_t *staged,
     if (stage != SPILL_STAGE_COPYING && stage != SPILL_STAGE_DROPPING)
         return refuse_stage(staged, stage, error);
     SPILL_TRY(is_defined(staged, original_name(staged), &defined, error));
+    SPILL_TRY(make_indexes(staged, error));
     if (stage == SPILL_STAGE_COPYING)
         SPILL_TRY(pass_original(staged, check_pages, options, &ignored, error));
     if (defined)

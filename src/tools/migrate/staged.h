@@ -37,7 +37,8 @@ typedef struct spill_catch_up_result {
 
 /*
  * Check that the arrays of `original` are still to be copied into `name`. SPILL_REFUSED: the
- * migration is being finished or undone, or was finished or undone. Cost: two reads.
+ * migration is being finished or undone, or was finished or undone. Cost: one read of both job
+ * checkpoints, or two.
  */
 spill_code_t spill_catch_up_check(spill_store_t *store, const char *original, const char *name,
                                   spill_error_t *error);
@@ -54,8 +55,9 @@ spill_code_t spill_catch_up_check_pages(spill_array_t *original, const spill_val
  * the migration is being finished or undone. An owner that fails is skipped and reported, for
  * example if its array is damaged or the planned layout cannot store an element. After an
  * interruption, call again to continue (with `resumes` behind the owners that were visited). The
- * options' `progress` is not called. Cost: as spill_copy;
- * an owner that is already in `name` is read and compared.
+ * options' `progress` is not called. At its end the pass makes the indexes that `name` does not
+ * have yet (make_indexes in store/store.h). Cost: as spill_copy; an owner that is already in `name`
+ * is read and compared.
  */
 spill_code_t spill_catch_up(spill_store_t *store, const char *original, const char *name,
                             const spill_migrate_options_t *options, spill_catch_up_result_t *result,

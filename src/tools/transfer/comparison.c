@@ -68,10 +68,23 @@ static void check_room(const comparison_t *comparison)
 
 /* ---- one number ------------------------------------------------------------------------------ */
 
+/*
+ * Report whether a trim that took effect after cap_low was read has deleted this element, which the
+ * cap does not keep. It may be a lost trim of this transfer, or a trim of another transfer.
+ */
+static bool is_trimmed(const comparison_t *comparison, int64_t seq)
+{
+    const spill_transfer_owner_t *owner = comparison->owner;
+    return owner->cap_begins && seq < owner->cap_from &&
+           seq < comparison->target.stretch.head.state.watermark;
+}
+
 /* Count an element that only the source has. The top N may lack it if it ranks below all of them.
  */
 static void count_missing(comparison_t *comparison, const spill_element_t *element)
 {
+    if (is_trimmed(comparison, element->seq))
+        return;
     if (comparison->top_n && comparison->target.stretch.run->count > 0) {
         spill_top_entry_t entry = rank_of(comparison, element);
         if (spill_top_compare(&entry, &comparison->lowest) <= 0) {
@@ -160,6 +173,13 @@ static spill_code_t compare_next(comparison_t *comparison, spill_error_t *error)
     return SPILL_OK;
 }
 
+/* One more than there are: a shorter answer shows the end. */
+static int64_t first_limit(const spill_run_t *kept)
+{
+    enum { MOST = 4 * SPILL_REFERENCED_RUN };
+    return kept->count < MOST ? (int64_t)kept->count + 1 : MOST;
+}
+
 spill_code_t spill_transfer_compare(spill_transfer_owner_t *owner, int64_t from, int64_t to,
                                     int64_t *equal, spill_error_t *error)
 {
@@ -171,6 +191,8 @@ spill_code_t spill_transfer_compare(spill_transfer_owner_t *owner, int64_t from,
                                .top_n = spill_transfer_keeps_top_n(owner->transfer)};
     if (comparison.top_n)
         SPILL_TRY(read_top_n(&comparison, error));
+    if (comparison.source.kept) /* as many elements of a known size: by one read */
+        comparison.target.stretch.referenced.limit = first_limit(comparison.source.kept);
     while (!(comparison.source.ended && comparison.target.ended))
         SPILL_TRY(compare_next(&comparison, error));
     if (comparison.top_n)

@@ -85,10 +85,14 @@ spill_code_t spill_transfer_check_dropped(spill_transfer_owner_t *owner,
 spill_transfer_reader_t spill_transfer_reader_of_source(const spill_transfer_owner_t *owner,
                                                         int64_t from, int64_t to)
 {
+    size_t at = 0;
+    const spill_run_t *kept = spill_transfer_kept_run(owner, from, to, &at);
     return (spill_transfer_reader_t){.side = &owner->transfer->source,
                                      .owner = &owner->source,
                                      .to = to,
                                      .stretch.next = from,
+                                     .kept = kept,
+                                     .at = at,
                                      .ended = from >= to,
                                      .joins = owner->transfer->joins_windows,
                                      .first = owner->begin};
@@ -211,9 +215,22 @@ static spill_code_t read_stretches(spill_transfer_reader_t *reader, spill_error_
     return SPILL_OK;
 }
 
+static void get_kept(spill_transfer_reader_t *reader, spill_element_t *element)
+{
+    reader->ended = reader->ended || reader->at == reader->kept->count;
+    if (reader->ended)
+        return;
+    *element = spill_run_element(reader->kept, reader->at);
+    reader->ended = element->seq >= reader->to;
+}
+
 spill_code_t spill_transfer_reader_get(spill_transfer_reader_t *reader, spill_element_t *element,
                                        spill_error_t *error)
 {
+    if (reader->kept) {
+        get_kept(reader, element);
+        return SPILL_OK;
+    }
     spill_code_t code = reader->joins ? read_windows(reader, error) : read_stretches(reader, error);
     if (code != SPILL_OK)
         return spill_transfer_failed(reader->side, code, error);
@@ -246,6 +263,18 @@ spill_code_t spill_transfer_reader_fetch_head(spill_transfer_reader_t *reader, s
 
 /* ---- counts ---------------------------------------------------------------------------------- */
 
+static spill_code_t count_head(const spill_transfer_side_t *side, const spill_owner_t *owner,
+                               bool append_follows, spill_response_t *head, spill_count_t *count,
+                               spill_error_t *error)
+{
+    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
+    read.read.append_follows = append_follows;
+    SPILL_TRY(spill_owner_call(owner, &read, head, error));
+    count->count = spill_state_count(spill_array_get_definition(side->array), &head->state);
+    count->next = spill_state_end(&head->state);
+    return SPILL_OK;
+}
+
 spill_code_t spill_transfer_count_source(spill_transfer_owner_t *owner, spill_error_t *error)
 {
     const spill_transfer_side_t *source = &owner->transfer->source;
@@ -256,6 +285,11 @@ spill_code_t spill_transfer_count_source(spill_transfer_owner_t *owner, spill_er
         spill_statistics_t statistics = {0};
         code = spill_bucket_statistics(source->array, value, NULL, NULL, &statistics, NULL, error);
         here.count = here.next = statistics.count;
+    } else if (spill_transfer_keeps_elements(owner->transfer)) {
+        SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
+        code = count_head(source, &owner->source, false, &head, &here, error);
+        owner->source_incarnation = head.state.incarnation;
+        owner->source_rev = head.state.rev;
     } else {
         code = spill_array_count(source->array, value, &here, error);
     }
@@ -270,9 +304,16 @@ spill_code_t spill_transfer_count_target(spill_transfer_owner_t *owner, spill_er
     const spill_transfer_side_t *target = &owner->transfer->target;
     const spill_value_t *value = owner->target.value;
     spill_count_t there = {0};
-    spill_code_t code = spill_array_op_base(target->array, value, &owner->base, error);
-    if (code == SPILL_OK)
-        code = spill_array_count(target->array, value, &there, error);
+    spill_code_t code;
+    if (spill_schema_of(spill_transfer_target(owner->transfer))->has_referenced_elements) {
+        SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
+        code = count_head(target, &owner->target, true, &head, &there, error);
+        owner->base = head.state.op_count;
+    } else {
+        code = spill_array_op_base(target->array, value, &owner->base, error);
+        if (code == SPILL_OK)
+            code = spill_array_count(target->array, value, &there, error);
+    }
     owner->next = there.next;
     owner->live = there.count;
     return spill_transfer_failed(target, code, error);

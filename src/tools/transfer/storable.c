@@ -98,7 +98,7 @@ bool spill_transfer_may_refuse(const spill_transfer_t *transfer)
                            spill_transfer_target(transfer));
 }
 
-spill_code_t spill_transfer_check_missing(const spill_transfer_owner_t *owner, spill_error_t *error)
+spill_code_t spill_transfer_check_missing(spill_transfer_owner_t *owner, spill_error_t *error)
 {
     const spill_transfer_t *transfer = owner->transfer;
     if (!spill_transfer_may_refuse(transfer))
@@ -106,6 +106,7 @@ spill_code_t spill_transfer_check_missing(const spill_transfer_owner_t *owner, s
     SPILL_SCOPED(spill_transfer_reader_release)
     spill_transfer_reader_t reader =
         spill_transfer_reader_of_source(owner, owner->next, owner->end);
+    spill_transfer_keep_begin(owner);
     while (!reader.ended) {
         spill_element_t element = {0};
         if (spill_store_stopped(transfer->source.store))
@@ -114,8 +115,10 @@ spill_code_t spill_transfer_check_missing(const spill_transfer_owner_t *owner, s
         if (reader.ended)
             break;
         SPILL_TRY(spill_storable_check(&owner->target, &owner->source, &element, error));
+        spill_transfer_keep(owner, &element);
         reader.at++;
         transfer->result->checked++;
     }
+    spill_transfer_keep_end(owner);
     return SPILL_OK;
 }

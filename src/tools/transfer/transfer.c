@@ -224,6 +224,7 @@ spill_code_t spill_transfer_one(const spill_transfer_t *transfer, const spill_va
     spill_code_t code = transfer_owner(&owner, value, error);
     *transferred = (spill_transferred_t){
         .difference = owner.difference, .elements = owner.has, .hash = owner.hash};
+    spill_transfer_keep_release(&owner);
     spill_owner_release(&owner.source);
     spill_owner_release(&owner.target);
     return code;

@@ -51,6 +51,15 @@ typedef struct spill_transfer {
     spill_copy_result_t *result;
 } spill_transfer_t;
 
+/* The missing elements of an owner, as read from the source (kept.c). */
+typedef struct spill_transfer_kept {
+    spill_run_t run;
+    int64_t from, to;         /* the numbers that were read */
+    int64_t incarnation, rev; /* of the source's head, before they were read */
+    bool is_filling;          /* they are being read */
+    bool is_whole;            /* all were read: `run` has them */
+} spill_transfer_kept_t;
+
 /* The owner that is being copied. */
 typedef struct spill_transfer_owner {
     const spill_transfer_t *transfer;
@@ -68,6 +77,8 @@ typedef struct spill_transfer_owner {
     int64_t cap_low;  /* the target's trim watermark */
     bool cap_begins;  /* elements below cap_from are not trimmed yet, and may be placeholders */
     uint64_t hash;    /* of the compared elements, in the source's order */
+    int64_t source_incarnation, source_rev; /* when `end` was read */
+    spill_transfer_kept_t kept;
     spill_copy_difference_t difference; /* `ahead` is set if any difference is */
 } spill_transfer_owner_t;
 

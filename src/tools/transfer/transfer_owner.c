@@ -155,6 +155,7 @@ static spill_code_t copy_fields(spill_transfer_owner_t *owner, spill_error_t *er
 
 static spill_code_t append_missing(spill_transfer_owner_t *owner, spill_error_t *error)
 {
+    spill_transfer_keep_release(owner);
     if (!owner->transfer->is_checked)
         SPILL_TRY(spill_transfer_check_missing(owner, error));
     SPILL_SCOPED(spill_transfer_batch_free)
@@ -162,6 +163,8 @@ static spill_code_t append_missing(spill_transfer_owner_t *owner, spill_error_t 
     SPILL_SCOPED(spill_transfer_reader_release)
     spill_transfer_reader_t reader =
         spill_transfer_reader_of_source(owner, owner->next, owner->end);
+    if (!reader.kept)
+        spill_transfer_keep_begin(owner);
     for (int64_t next = owner->next; next < owner->end;) {
         spill_element_t element = {0};
         SPILL_TRY(spill_transfer_reader_get(&reader, &element, error));
@@ -171,10 +174,12 @@ static spill_code_t append_missing(spill_transfer_owner_t *owner, spill_error_t 
         if (reader.ended)
             continue;
         SPILL_TRY(spill_storable_check(&owner->target, &owner->source, &element, error));
+        spill_transfer_keep(owner, &element);
         SPILL_TRY(spill_transfer_push(owner, batch, &element.value, false, error));
         reader.at++;
         next++;
     }
+    spill_transfer_keep_end(owner);
     return spill_transfer_flush(owner, batch, error);
 }
 
@@ -271,6 +276,7 @@ static spill_code_t compare_all(spill_transfer_owner_t *owner, spill_error_t *er
         owner->hash = 0;
     }
     SPILL_TRY(count_dropped(owner, &from, error));
+    SPILL_TRY(spill_transfer_keep_check(owner, error));
     if (compares)
         SPILL_TRY(spill_transfer_compare(owner, from, ahead ? owner->next : owner->end,
                                          &transfer->result->verified, error));

@@ -44,8 +44,32 @@ bool spill_transfer_may_refuse(const spill_transfer_t *transfer);
  * Refuse an owner with an element that the target cannot store, before any element is appended.
  * Cost: reads the source's elements in [next, end), if the target may refuse any.
  */
-spill_code_t spill_transfer_check_missing(const spill_transfer_owner_t *owner,
-                                          spill_error_t *error);
+spill_code_t spill_transfer_check_missing(spill_transfer_owner_t *owner, spill_error_t *error);
+
+/* ---- the missing elements of the source, read once (kept.c) ---------------------------------- */
+
+/* May the source's elements be kept? Not those of windows or caps, of which a copy lacks some. */
+bool spill_transfer_keeps_elements(const spill_transfer_t *transfer);
+
+/*
+ * Keep the source's elements with numbers in [next, end), as they are read: begin, one call for
+ * each, end. More than 4 MiB are not kept.
+ */
+void spill_transfer_keep_begin(spill_transfer_owner_t *owner);
+void spill_transfer_keep(spill_transfer_owner_t *owner, const spill_element_t *element);
+void spill_transfer_keep_end(spill_transfer_owner_t *owner);
+void spill_transfer_keep_release(spill_transfer_owner_t *owner);
+
+/* The kept elements, if they are those in [from, to); *at is the first index. NULL: read them. */
+const spill_run_t *spill_transfer_kept_run(const spill_transfer_owner_t *owner, int64_t from,
+                                           int64_t to, size_t *at);
+
+/*
+ * Forget the kept elements if the rev of the source's head has changed since. An edit in a page, or
+ * by another program, does not change it. It counts as an edit after the comparison, which the next
+ * comparison finds. Cost: one read, if elements are kept.
+ */
+spill_code_t spill_transfer_keep_check(spill_transfer_owner_t *owner, spill_error_t *error);
 
 /* ---- the steps for one owner, which spill_transfer_one chooses from -------------------------- */
 
@@ -92,6 +116,7 @@ typedef struct spill_transfer_reader {
     const spill_owner_t *owner;
     int64_t to;
     spill_stretch_t stretch;
+    const spill_run_t *kept; /* not NULL: the elements, of which nothing needs to be read */
     size_t at;
     bool ended;
     bool joins;                     /* reads joined windows, with: */
@@ -126,7 +151,7 @@ spill_code_t spill_transfer_reader_fetch_head(spill_transfer_reader_t *reader,
 enum { SPILL_TRANSFER_FIRST_READ = 4 };
 int64_t spill_transfer_next_limit(int64_t limit, size_t count, int64_t bytes);
 
-/* Set the owner's end and has, from the source. */
+/* Set the owner's end, has, source_incarnation and source_rev, from the source. */
 spill_code_t spill_transfer_count_source(spill_transfer_owner_t *owner, spill_error_t *error);
 /* Set the owner's base, next and live, from the target. Reads the base first. */
 spill_code_t spill_transfer_count_target(spill_transfer_owner_t *owner, spill_error_t *error);
@@ -205,6 +230,8 @@ spill_code_t spill_transfer_remove(const spill_transfer_owner_t *owner, int64_t 
  * the target, and elements that a capped source has dropped since they were copied. Add the number
  * of equal elements to *equal (may be NULL). If the target keeps the top N, a missing element is a
  * difference only if it ranks above an element of the target or if the target has room for it.
+ * While cap_begins, an element below cap_from that was trimmed after cap_low was read is no
+ * difference.
  */
 spill_code_t spill_transfer_compare(spill_transfer_owner_t *owner, int64_t from, int64_t to,
                                     int64_t *equal, spill_error_t *error);
