@@ -248,14 +248,17 @@ has err "'ev': documents of 'users' have arrays that are managed, but the defini
 expect 0 migrate "$db" users.json --execute --quiet
 expect 0 migrate "$db" users.json --execute --undo --yes --quiet
 
-# A consolidation that has copied, and not cut over.
+# A consolidation that has copied, and not cut over. The database has no definition.
 new_store
 "$python" "$here/consolidate.py" fill "$uri" 14 || fail "filling collections"
-expect 0 define "$db" ev --preset feed-recent --collection people --quiet
+expect 3 status "$db"
 expect 0 plan "$uri" --output rooms.json --quiet
 expect 0 consolidate "$db" rooms.json --execute --quiet
 expect 1 status "$db"
 has out 'consolidation of '
 has out "continue with: spillway consolidate $db PLAN --only "
+expect 3 count "$db" ev alice
+has err "there is no definition 'ev' in the store (there are: none)"
 expect 0 consolidate "$db" rooms.json --execute --undo --yes --quiet
-expect 0 status "$db"
+expect 3 status "$db"
+has err 'the database has no Spillway definitions'
