@@ -138,6 +138,14 @@ expect 0 migrate @other plan.json --execute --quiet
 has out '"step":"reshaped","owners":1,"adopted":1'
 expect 0 migrate @other plan.json --execute --quiet
 has out '"step":"reshaped","owners":0'
+! grep -q differs err || fail "the plan is what is stored: $(cat err)"
+expect 0 define @other things-list --threshold 11 --page 12 --quiet
+expect 0 migrate @other plan.json
+grep -q "'things-list': the plan differs from the stored definition: threshold 11 -> [0-9]*, pageCapacity 12 -> [0-9]*; --execute replaces it with the plan" err ||
+    fail "the dry run does not show what changes: $(cat err)"
+expect 0 migrate @other plan.json --execute --quiet
+grep -q "the stored definition: threshold 11 -> [0-9]*, pageCapacity 12 -> [0-9]*; the plan replaces it" err ||
+    fail "the run does not show what changes: $(cat err)"
 expect 0 migrate @other plan.json --execute --finish --yes --quiet
 has out '"step":"finished","owners":1'
 expect 0 sweep @other things-list --quiet
