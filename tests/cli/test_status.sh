@@ -200,9 +200,18 @@ with_database 'end = time.time() + 60
 while database["spillway.imports"].count_documents({"_id": {"$regex": ":adopter$"}}) == 0:
     assert time.time() < end, "no array is adopted"
     time.sleep(0.02)'
-! "$SPILLWAY" status "$db" | grep 'adopted arrays' || fail "a migration that runs is listed as a killed one"
+expect 1 status "$db"
+has out "migration of ev: process $job on $(hostname) adopts arrays of 'ev'; if it was killed, this entry ends at 20"
+! grep -q 'adopted arrays\|continue with' out || fail "a migration that runs is listed as a killed one: $(cat out)"
 kill -KILL $job
 wait $job 2>/dev/null
+expect 1 status "$db"
+has out "process $job on $(hostname) was killed while it adopted arrays of 'ev'; a sweep after 20"
+has out "continue with: spillway sweep $db ev"
+with_database 'database["spillway.imports"].update_many({"_id": {"$regex": ":adopter$"}}, {"$set": {"entry.host": "elsewhere"}})'
+expect 1 status "$db"
+has out "process $job on elsewhere adopts arrays of 'ev'; if it was killed, this entry ends at 20"
+with_database "database['spillway.imports'].update_many({'_id': {'\$regex': ':adopter\$'}}, {'\$set': {'entry.host': '$(hostname)'}})"
 with_database 'import datetime
 past = datetime.datetime(2020, 1, 1)
 changed = database["spillway.imports"].update_many({"_id": {"$regex": ":adopter$"}}, {"$set": {"entry.ends": past}})
