@@ -8,6 +8,7 @@
 #include "layout/adoption.h"
 #include "store/job.h"
 #include "store/listing.h"
+#include "tools/definition_jobs.h"
 #include "tools/import/import_given.h"
 #include "util/error.h"
 #include "util/text.h"
@@ -324,11 +325,41 @@ static spill_code_t look_at_adopted(spill_store_t *store, const entry_t *entry, 
     return code == SPILL_NOT_FOUND ? SPILL_OK : code;
 }
 
+/*
+ * The conversion that drops the original of a migration in two stages is the last step of the
+ * migration, whose entry says so.
+ */
+static spill_code_t look_at_dropped(spill_store_t *store, described_t *job, spill_error_t *error)
+{
+    char planned[SPILL_NAME_SIZE];
+    SPILL_TRY(spill_building_of_original(store, job->name, planned, error));
+    job->unfinished = planned[0] == '\0';
+    return SPILL_OK;
+}
+
+/* Has --finish begun to drop the original? */
+static spill_code_t look_at_migration(spill_store_t *store, const entry_t *entry, described_t *job,
+                                      spill_error_t *error)
+{
+    SPILL_SCOPED(spill_convert_checkpoint_release) spill_convert_checkpoint_t checkpoint = {0};
+    SPILL_TRY(spill_convert_checkpoint_load(store, entry->original, &checkpoint, error));
+    if (entry->undoing || strcmp(checkpoint.as, job->name) != 0)
+        return SPILL_OK;
+    bson_free(job->state);
+    job->state = bson_strdup_printf("'%s' is being dropped: '%s' has its arrays", entry->original,
+                                    job->name);
+    return SPILL_OK;
+}
+
 static spill_code_t look_at_definition(spill_store_t *store, const entry_t *entry, described_t *job,
                                        spill_error_t *error)
 {
     if (job->kind == SPILL_STATUS_CONVERSION && entry->emptied)
         return look_at_emptied(store, job, error);
+    if (job->kind == SPILL_STATUS_CONVERSION)
+        return look_at_dropped(store, job, error);
+    if (job->kind == SPILL_STATUS_MIGRATION && entry->original[0] != '\0')
+        return look_at_migration(store, entry, job, error);
     return job->adopts ? look_at_adopted(store, entry, job, error) : SPILL_OK;
 }
 

@@ -187,6 +187,19 @@ ends 'conversion of old' --yes --quiet
 expect 0 status "$db"
 expect 3 verify "$db" old
 
+# A --finish that was killed while it dropped the original: one entry, with the command that continues.
+new_store
+with_database 'database.shops.insert_many({"_id": n, "sales": [{"n": n}]} for n in range(3))'
+expect 0 migrate "$db" plan.json --execute --quiet
+with_database 'database["spillway.imports"].insert_one({"_id": "shops-sales.original:convert",
+    "entry": {"as": "shops-sales", "emptied": False}})'
+expect 1 status "$db"
+has out "migration of shops-sales: 'shops-sales.original' is being dropped: 'shops-sales' has its arrays"
+[ "$(grep -c 'continue with' out)" = 1 ] || fail "more than one command: $(cat out)"
+sed -i 's/ PLAN / plan.json /' out
+ends 'migration of shops-sales' --yes --quiet
+expect 0 status "$db"
+
 # A migration in place that was killed while it adopted arrays. The next pass removes its entry.
 new_store
 with_database 'database.users.insert_many({"_id": n, "events": [{"n": n}] * 30} for n in range(400))'
