@@ -139,8 +139,9 @@ static void describe_consolidation(const char *shown, const entry_t *entry, desc
     job->unfinished = strcmp(phase, "finished") != 0;
     job->state = bson_strdup_printf("collections are merged into '%s': %s", job->name, phase);
     SPILL_SCOPED(spill_free_text) char *into = spill_shell_word(job->name);
-    job->finish =
-        bson_strdup_printf("spillway consolidate %s PLAN --only %s --execute", shown, into);
+    bool undoing = strcmp(phase, "undoing") == 0 || strcmp(phase, "restoring") == 0;
+    job->finish = bson_strdup_printf("spillway consolidate %s PLAN --only %s --execute%s", shown,
+                                     into, undoing ? " --undo" : "");
 }
 
 /*

@@ -279,6 +279,14 @@ expect 0 consolidate "$db" rooms.json --execute --quiet
 expect 1 status "$db"
 has out 'consolidation of '
 has out "continue with: spillway consolidate $db PLAN --only "
+with_database 'jobs = database["spillway.imports"]
+changed = jobs.update_one({"_id": {"$regex": ":consolidate$"}}, {"$set": {"entry.phase": "undoing"}})
+assert changed.modified_count == 1'
+expect 4 consolidate "$db" rooms.json --execute
+has err "' is being undone: continue with --undo --execute"
+expect 1 status "$db"
+has out ' --execute --undo'
+with_database 'database["spillway.imports"].update_one({"_id": {"$regex": ":consolidate$"}}, {"$set": {"entry.phase": "copying"}})'
 expect 3 count "$db" ev alice
 has err "there is no definition 'ev' in the store (there are: none)"
 expect 0 consolidate "$db" rooms.json --execute --undo --yes --quiet
