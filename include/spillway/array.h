@@ -202,7 +202,7 @@ typedef struct spill_append_result {
  * \null `options`, `result` and `error` may be NULL; else SPILL_INVALID
  * \errors SPILL_TOO_BIG (no document can hold the element), SPILL_INVALID (the owner's type is not
  *         allowed, or an element is malformed), SPILL_CONFLICT (the id or a session's number was
- *         used with another batch, or every race was lost), SPILL_REFUSED
+ *         used with another number of elements, or every race was lost), SPILL_REFUSED
  *         (SPILL_REASON_UNMANAGED), SPILL_UNKNOWN (repeat it with its operation id),
  *         SPILL_TIMED_OUT, SPILL_NO_SPACE, SPILL_IO, SPILL_READ_ONLY, SPILL_NOT_FOUND (the
  *         definition was dropped; `match` does not hold). After any other error than SPILL_UNKNOWN

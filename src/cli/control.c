@@ -23,9 +23,9 @@
  */
 enum { LINE_SIZE = 128, CLIENT_MS = 2000 };
 
-/* The longest texts of an answer are the progress, an owner and two errors; a byte may become six
- * in JSON. */
-enum { ANSWER_SIZE = 16384 };
+/* The longest texts of an answer are the progress, an owner, two errors and a path; a byte may
+ * become six in JSON. */
+enum { ANSWER_SIZE = 16384, PATH_SIZE = 512 };
 
 #define TEXT_OF_TOKEN(token) #token
 #define TEXT_OF(macro) TEXT_OF_TOKEN(macro)
@@ -38,6 +38,7 @@ typedef struct answer {
     const char *job;
     int64_t pid;
     bool paused;
+    char pause_file[PATH_SIZE]; /* of --pause-file, which exists; "": it does not */
     int64_t rate, threads, max_latency_ms;
     double seconds;
     char progress[SPILL_CLI_PROGRESS_TEXT];
@@ -54,6 +55,7 @@ static const spill_field_t answer_fields[] = {
     ANSWER(TEXT, job, "job", .flags = 0),
     ANSWER(INT64, pid, "pid", .flags = 0),
     ANSWER(BOOL, paused, "paused", .flags = 0),
+    ANSWER(CHARS, pause_file, "pauseFile", .flags = SPILL_FIELD_SPARSE | SPILL_FIELD_REPAIRED),
     ANSWER(INT64, rate, "rate", .flags = 0),
     ANSWER(INT64, threads, "threads", .flags = 0),
     ANSWER(INT64, max_latency_ms, "maxLatencyMs", .flags = 0),
@@ -142,6 +144,8 @@ static void send_answer(const spill_cli_control_t *control, int client, const ch
     answer.owner = spill_job_owner_value(&longest);
     answer.owner_ms = date_of(longest.since_us);
     spill_lost_lines_text(control->metrics->log, answer.log);
+    if (control->pause_file && access(control->pause_file, F_OK) == 0)
+        bson_strncpy(answer.pause_file, control->pause_file, sizeof answer.pause_file);
     if (spill_text_open(&text, NULL) != SPILL_OK)
         return;
     spill_record_print(&answer_record, &answer, false, text.to);
@@ -352,7 +356,12 @@ static void print_answer(const answer_t *answer)
     if (answer->passed.definition[0] != '\0')
         spill_cli_print("%s: ", answer->passed.definition);
     spill_cli_print("%s, process %" PRId64 ", %s for %.0f s\n", answer->job, answer->pid,
-                    answer->paused ? "paused; it has run" : "running", answer->seconds);
+                    answer->paused || answer->pause_file[0] != '\0' ? "paused; it has run"
+                                                                    : "running",
+                    answer->seconds);
+    if (answer->pause_file[0] != '\0')
+        spill_cli_print("pause file   %s exists: the job waits until it is deleted\n",
+                        answer->pause_file);
     printf("rate         ");
     printf(answer->rate > 0 ? "%" PRId64 " a second\n" : "not limited\n", answer->rate);
     printf("threads      %" PRId64 "\n", answer->threads);
@@ -436,7 +445,7 @@ const spill_command_t spill_command_control = {
             "  threads N        N threads, 1 to " THREADS_MAX "\n"
             "  max-latency MS   wait while the server takes longer for a small read; 0: never\n"
             "  pause            wait; owners and chunks in progress end first\n"
-            "  resume           continue\n"
+            "  resume           continue, if the file of --pause-file does not exist\n"
             "\n"
             "Each prints the settings that are then valid. They last until the job ends.\n"
             "\n"

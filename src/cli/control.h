@@ -16,6 +16,7 @@ typedef struct spill_cli_control {
     const char *path; /* borrowed; NULL: there is none */
     const char *job;  /* "migrate"; borrowed */
     spill_job_pace_t *pace;
+    const char *pause_file; /* of --pause-file; borrowed; NULL: there is none */
     const spill_cli_progress_t *progress;
     spill_job_metrics_t *metrics;
     /* Called in the socket's thread after a command; `value` is NULL if the command has none. */

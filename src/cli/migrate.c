@@ -3,6 +3,7 @@
 #include "cli/operate.h"
 #include "core/array.h"
 #include "core/building.h"
+#include "definition/difference.h"
 #include "store/raw_reader.h"
 #include "store/store.h"
 #include "tools/migrate/planned.h"
@@ -305,6 +306,34 @@ static spill_code_t report_other_types(const spill_cli_migrate_t *run,
     return SPILL_OK;
 }
 
+/* The plan replaces what `spillway define' has changed since. Say what that is. */
+static spill_code_t report_difference(const spill_cli_migrate_t *run,
+                                      const spill_definition_t *planned, spill_error_t *error)
+{
+    const migrate_options_t *given = run->invocation->options;
+    spill_definition_t stored;
+    spill_code_t code = spill_store_definition(run->store, planned->name, &stored, error);
+    if (code != SPILL_OK)
+        return code == SPILL_NOT_FOUND ? SPILL_OK : code;
+    SPILL_SCOPED(spill_free_text) char *text = spill_definition_difference(&stored, planned);
+    if (text)
+        spill_cli_say("'%s': the plan differs from the stored definition: %s; %s", planned->name,
+                      text,
+                      given->operate.execute ? "the plan replaces it"
+                                             : "--execute replaces it with the plan");
+    return SPILL_OK;
+}
+
+/* A finish of arrays in place saves nothing. */
+static spill_code_t report_differences(const spill_cli_migrate_t *run, spill_error_t *error)
+{
+    const migrate_options_t *given = run->invocation->options;
+    if (!run->planned)
+        return given->finish ? SPILL_OK : report_difference(run, run->definition, error);
+    SPILL_TRY(report_difference(run, &run->planned->original, error));
+    return report_difference(run, &run->planned->definition, error);
+}
+
 /* Check what can be known before anything is changed. */
 static spill_code_t check_one(spill_cli_migrate_t *run, spill_error_t *error)
 {
@@ -324,6 +353,7 @@ static spill_code_t check_one(spill_cli_migrate_t *run, spill_error_t *error)
         return spill_migrate_check_source_collection(run->uri[0] != '\0' ? run->uri : NULL,
                                                      run->entry, error);
     SPILL_TRY(check_source(run, error));
+    SPILL_TRY(report_differences(run, error));
     return report_other_types(run, reshaped, error);
 }
 

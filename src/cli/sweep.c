@@ -3,6 +3,7 @@
 #include "cli/process.h"
 #include "core/array.h"
 #include "core/building.h"
+#include "definition/difference.h"
 #include "service/retry_schedule.h"
 #include "service/service_manager.h"
 #include "store/store.h"
@@ -187,12 +188,27 @@ static spill_code_t report_end(spill_cli_migrate_t *run, spill_code_t code, spil
     return code;
 }
 
+/* Another program may change the definition, or drop it and save another one of its name. */
+static void report_change(spill_cli_migrate_t *run, const spill_definition_t *before,
+                          const spill_definition_t *now)
+{
+    SPILL_SCOPED(spill_free_text) char *change = spill_definition_difference(before, now);
+    if (!change)
+        return;
+    bson_t line = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&line, "name", run->name);
+    spill_cli_append_message(&line, "change", change);
+    spill_cli_operate_log(&run->operate, "definition", &line);
+    bson_destroy(&line);
+    spill_cli_say("'%s': the definition has changed: %s", run->name, change);
+}
+
 /* ---- passes ---------------------------------------------------------------------------------- */
 
 static spill_code_t sweep_all(spill_cli_migrate_t *run, spill_error_t *error)
 {
     const sweep_options_t *given = run->invocation->options;
-    spill_definition_t definition, target;
+    spill_definition_t definition, target, before;
     spill_retry_schedule_t schedule = {.interval_s = given->interval_s,
                                        .give_up_s = given->give_up_s};
     int64_t pause_s = 1;
@@ -207,7 +223,14 @@ static spill_code_t sweep_all(spill_cli_migrate_t *run, spill_error_t *error)
     notify_status("READY=1\n", "the first pass runs");
     while (pause_s > 0) {
         run->survey = (spill_migrate_result_t){0};
+        run->owners = 0;
+        run->done = 0;
+        before = definition;
         code = find_swept(run, &definition, &target, &building, error);
+        if (code == SPILL_OK)
+            report_change(run, &before, &definition);
+        else
+            definition = before;
         run->target = code == SPILL_OK && building ? &target : NULL;
         if (code == SPILL_OK)
             code = spill_cli_migrate_pass(run, spill_migrate, "swept", error);

@@ -5,6 +5,7 @@
 #include "definition/schema.h"
 #include "layout/outlier.h"
 #include "util/error.h"
+#include "util/text.h"
 
 #include <inttypes.h>
 
@@ -83,9 +84,10 @@ static spill_code_t repeated(const spill_owner_t *owner, const spill_request_t *
     if (response->op.count == spill_request_numbers(append) || fewer)
         return SPILL_OK;
     spill_fail(error, SPILL_CONFLICT,
-               "the operation id was used for an append of %" PRId64
-               " elements, this one has %" PRId64 ": choose another id",
-               response->op.count, spill_request_numbers(append));
+               "the operation id was used for an append of %s, this one has %" PRId64
+               ": choose another id",
+               spill_counted_text(response->op.count, "element", "elements").text,
+               spill_request_numbers(append));
     return spill_owner_name(owner, SPILL_CONFLICT, error);
 }
 

@@ -8,12 +8,16 @@
 #include "layout/adoption.h"
 #include "store/job.h"
 #include "store/listing.h"
+#include "tools/definition_jobs.h"
 #include "tools/import/import_given.h"
 #include "util/error.h"
 #include "util/text.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 const char *spill_status_kind_name(spill_status_kind_t kind)
 {
@@ -137,8 +141,9 @@ static void describe_consolidation(const char *shown, const entry_t *entry, desc
     job->unfinished = strcmp(phase, "finished") != 0;
     job->state = bson_strdup_printf("collections are merged into '%s': %s", job->name, phase);
     SPILL_SCOPED(spill_free_text) char *into = spill_shell_word(job->name);
-    job->finish =
-        bson_strdup_printf("spillway consolidate %s PLAN --only %s --execute", shown, into);
+    bool undoing = strcmp(phase, "undoing") == 0 || strcmp(phase, "restoring") == 0;
+    job->finish = bson_strdup_printf("spillway consolidate %s PLAN --only %s --execute%s", shown,
+                                     into, undoing ? " --undo" : "");
 }
 
 /*
@@ -178,9 +183,11 @@ static void describe_pass(const char *shown, const entry_t *entry, described_t *
     job->finish = bson_strdup_printf("spillway migrate %s PLAN --execute", shown);
 }
 
-/* The entry of a program that adopts arrays: `migrate', `sweep' or a gateway. */
-static bool describe_adopter(const char *shown, const char *entry_name, const entry_t *entry,
-                             described_t *job)
+/*
+ * The entry of a program that adopts arrays: `migrate', `sweep' or a gateway. Its state depends on
+ * the time (look_at_adopted).
+ */
+static bool describe_adopter(const char *shown, const char *entry_name, described_t *job)
 {
     char name[SPILL_NAME_SIZE];
     if (!spill_adopter_split(entry_name, name))
@@ -188,9 +195,6 @@ static bool describe_adopter(const char *shown, const char *entry_name, const en
     job->kind = SPILL_STATUS_MIGRATION;
     job->adopts = true;
     job->name = bson_strdup(name);
-    job->state = bson_strdup_printf("process %" PRId64 " on %s was killed while it adopted arrays "
-                                    "of '%s'",
-                                    entry->pid, entry->host, name);
     SPILL_SCOPED(spill_free_text) char *word = spill_shell_word(name);
     job->finish = bson_strdup_printf("spillway sweep %s %s", shown, word);
     return true;
@@ -219,7 +223,7 @@ static bool ends_with(const char *text, const char *suffix)
 static described_t describe(const char *shown, const char *name, const entry_t *entry)
 {
     described_t job = {.kind = SPILL_STATUS_UNKNOWN, .unfinished = true};
-    if (describe_adopter(shown, name, entry, &job))
+    if (describe_adopter(shown, name, &job))
         return job;
     for (size_t i = 0; i < sizeof SUFFIXES / sizeof SUFFIXES[0]; i++) {
         if (!ends_with(name, SUFFIXES[i].suffix))
@@ -274,22 +278,80 @@ static spill_code_t look_at_emptied(spill_store_t *store, described_t *job, spil
     return SPILL_OK;
 }
 
+/* Did the program of an entry run on this host, and has ended? */
+static bool is_dead(const entry_t *entry)
+{
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    return strcmp(host, entry->host) == 0 && entry->pid > 0 && kill((pid_t)entry->pid, 0) != 0 &&
+           errno == ESRCH;
+}
+
 /*
- * An entry is listed when its time has passed: the program was killed. Until then it may be at
- * work. The entry may have stayed when the definition was dropped.
+ * `left_us` is how long the entry counts: its updates may still be on their way to the server. If
+ * the program may run, its entry has no command yet.
  */
+static void describe_adopted(const entry_t *entry, int64_t now_us, int64_t left_us,
+                             described_t *job)
+{
+    const spill_time_text_t ends = spill_time_text((now_us + left_us) / 1000 + 1000);
+    bson_string_t *state = bson_string_new(NULL);
+    bson_string_append_printf(state, "process %" PRId64 " on %s ", entry->pid, entry->host);
+    if (left_us <= 0) {
+        bson_string_append_printf(state, "was killed while it adopted arrays of '%s'", job->name);
+    } else if (is_dead(entry)) {
+        bson_string_append_printf(state,
+                                  "was killed while it adopted arrays of '%s'; a sweep after %s "
+                                  "removes this entry",
+                                  job->name, ends.text);
+    } else {
+        bson_string_append_printf(state,
+                                  "adopts arrays of '%s'; if it was killed, this entry ends at %s: "
+                                  "`spillway status' then prints how to continue",
+                                  job->name, ends.text);
+        bson_free(job->finish);
+        job->finish = NULL;
+    }
+    job->state = bson_string_free(state, false);
+}
+
+/* The entry may have stayed when the definition was dropped. */
 static spill_code_t look_at_adopted(spill_store_t *store, const entry_t *entry, described_t *job,
                                     spill_error_t *error)
 {
     spill_definition_t definition;
     int64_t now_us;
-    job->unfinished = false;
     SPILL_TRY(spill_store_now(store, &now_us, error));
-    if (spill_adopter_left_us(store, entry->ends_ms, now_us) > 0)
-        return SPILL_OK;
+    describe_adopted(entry, now_us, spill_adopter_left_us(store, entry->ends_ms, now_us), job);
     spill_code_t code = spill_store_definition(store, job->name, &definition, error);
     job->unfinished = code == SPILL_OK;
     return code == SPILL_NOT_FOUND ? SPILL_OK : code;
+}
+
+/*
+ * The conversion that drops the original of a migration in two stages is the last step of the
+ * migration, whose entry says so.
+ */
+static spill_code_t look_at_dropped(spill_store_t *store, described_t *job, spill_error_t *error)
+{
+    char planned[SPILL_NAME_SIZE];
+    SPILL_TRY(spill_building_of_original(store, job->name, planned, error));
+    job->unfinished = planned[0] == '\0';
+    return SPILL_OK;
+}
+
+/* Has --finish begun to drop the original? */
+static spill_code_t look_at_migration(spill_store_t *store, const entry_t *entry, described_t *job,
+                                      spill_error_t *error)
+{
+    SPILL_SCOPED(spill_convert_checkpoint_release) spill_convert_checkpoint_t checkpoint = {0};
+    SPILL_TRY(spill_convert_checkpoint_load(store, entry->original, &checkpoint, error));
+    if (entry->undoing || strcmp(checkpoint.as, job->name) != 0)
+        return SPILL_OK;
+    bson_free(job->state);
+    job->state = bson_strdup_printf("'%s' is being dropped: '%s' has its arrays", entry->original,
+                                    job->name);
+    return SPILL_OK;
 }
 
 static spill_code_t look_at_definition(spill_store_t *store, const entry_t *entry, described_t *job,
@@ -297,6 +359,10 @@ static spill_code_t look_at_definition(spill_store_t *store, const entry_t *entr
 {
     if (job->kind == SPILL_STATUS_CONVERSION && entry->emptied)
         return look_at_emptied(store, job, error);
+    if (job->kind == SPILL_STATUS_CONVERSION)
+        return look_at_dropped(store, job, error);
+    if (job->kind == SPILL_STATUS_MIGRATION && entry->original[0] != '\0')
+        return look_at_migration(store, entry, job, error);
     return job->adopts ? look_at_adopted(store, entry, job, error) : SPILL_OK;
 }
 

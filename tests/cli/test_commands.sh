@@ -246,6 +246,7 @@ expect 0 append "$db" events bob --op first@0 --json --quiet '"x"'
 is out '{"first":0,"count":1,"repeated":true}'
 is err ""
 expect 4 append "$db" events bob --op first@0 '"y"' '"x"'
+has err 'was used for an append of 1 element, this one has 2: choose another id'
 counts "$db" events bob 1
 printf '1\n2\n3\n4\n5\n' | "$SPILLWAY" append "$db" events bob - --op many@1 >out 2>err
 is out 1..5

@@ -25,7 +25,7 @@ expect 3 control job.sock status
 has err 'no job listens there'
 
 "$SPILLWAY" sweep "$db" ev --watch --interval 1 --rate 100 --threads 2 --control job.sock --log job.log \
-    --metrics 0 >sweep.out 2>sweep.err &
+    --metrics 0 --pause-file "the pause" >sweep.out 2>sweep.err &
 job=$!
 cleanups+=("kill $job 2>/dev/null")
 await "the job answers" answers
@@ -59,6 +59,17 @@ is_json "answer['paused'] is False and answer['rate'] == 5000 and answer['thread
 is_json "answer['givesUp'] is None and answer['log'] == ''"
 waiting 0
 
+# A pause by a file is shown, and `resume' does not end it.
+touch "the pause"
+expect 0 control job.sock status --json
+is_json "answer['paused'] is False and answer['pauseFile'] == 'the pause'"
+expect 0 control job.sock resume
+has out 'paused; it has run'
+has out 'pause file   the pause exists: the job waits until it is deleted'
+rm "the pause"
+expect 0 control job.sock status
+! grep -q pause out || fail "the file is deleted: $(cat out)"
+
 # Clients that send half a line, much, or nothing do not stop the job.
 python3 - <<'EOF' || fail "clients that send nonsense"
 import socket
@@ -82,7 +93,7 @@ python3 - <<'EOF' || fail "the log: $(cat job.log)"
 import json
 lines = [json.loads(line) for line in open("job.log")]
 commands = [(line["command"], line.get("value")) for line in lines if line["event"] == "control"]
-given = [("rate", 5000), ("threads", 3), ("max-latency", 250), ("pause", None), ("resume", None)]
+given = [("rate", 5000), ("threads", 3), ("max-latency", 250), ("pause", None), ("resume", None), ("resume", None)]
 assert commands == given, commands
 assert [line["event"] for line in lines if line["event"] in ("stop", "end")] == ["stop", "end"], lines
 EOF

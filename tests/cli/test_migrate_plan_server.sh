@@ -138,9 +138,29 @@ expect 0 migrate @other plan.json --execute --quiet
 has out '"step":"reshaped","owners":1,"adopted":1'
 expect 0 migrate @other plan.json --execute --quiet
 has out '"step":"reshaped","owners":0'
+! grep -q differs err || fail "the plan is what is stored: $(cat err)"
+expect 0 define @other things-list --threshold 11 --page 12 --quiet
+expect 0 migrate @other plan.json
+grep -q "'things-list': the plan differs from the stored definition: threshold 11 -> [0-9]*, pageCapacity 12 -> [0-9]*; --execute replaces it with the plan" err ||
+    fail "the dry run does not show what changes: $(cat err)"
+expect 0 migrate @other plan.json --execute --quiet
+grep -q "the stored definition: threshold 11 -> [0-9]*, pageCapacity 12 -> [0-9]*; the plan replaces it" err ||
+    fail "the run does not show what changes: $(cat err)"
 expect 0 migrate @other plan.json --execute --finish --yes --quiet
 has out '"step":"finished","owners":1'
 expect 0 sweep @other things-list --quiet
+
+# A sweep prints and logs what has changed in its definition.
+"$SPILLWAY" sweep @other things-list --watch --interval 1 --log sweep.ndjson >sweep.out 2>sweep.err &
+job=$!
+cleanups+=("kill $job 2>/dev/null")
+await "the sweep runs" grep -q swept sweep.out
+expect 0 define @other things-list --threshold 13 --quiet
+await "the sweep prints the change" grep -q "'things-list': the definition has changed: threshold [0-9]* -> 13$" sweep.err
+kill -INT $job
+wait $job
+[ "$(grep -c '"event" : "definition", "name" : "things-list", "change" : "threshold [0-9]* -> 13"' sweep.ndjson)" = 1 ] ||
+    fail "the log: $(cat sweep.ndjson)"
 "$python" - "$(cat other)" <<'END' || fail "dropping the collection"
 import sys, pymongo
 with pymongo.MongoClient(sys.argv[1]) as client:

@@ -123,6 +123,7 @@ for command in "append ev alice 5" "append ev alice --op op@1 5" "append ev bob 
     read -r name rest <<<"$command"
     # shellcheck disable=SC2086 # words
     fails 3 "permi" "$name" "$reader" $rest
+    has err '(which rights a user needs: docs/reference/mongodb.md, Privileges)'
 done
 expect 0 export "$uri" ev
 mv out before

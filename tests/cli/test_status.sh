@@ -187,6 +187,19 @@ ends 'conversion of old' --yes --quiet
 expect 0 status "$db"
 expect 3 verify "$db" old
 
+# A --finish that was killed while it dropped the original: one entry, with the command that continues.
+new_store
+with_database 'database.shops.insert_many({"_id": n, "sales": [{"n": n}]} for n in range(3))'
+expect 0 migrate "$db" plan.json --execute --quiet
+with_database 'database["spillway.imports"].insert_one({"_id": "shops-sales.original:convert",
+    "entry": {"as": "shops-sales", "emptied": False}})'
+expect 1 status "$db"
+has out "migration of shops-sales: 'shops-sales.original' is being dropped: 'shops-sales' has its arrays"
+[ "$(grep -c 'continue with' out)" = 1 ] || fail "more than one command: $(cat out)"
+sed -i 's/ PLAN / plan.json /' out
+ends 'migration of shops-sales' --yes --quiet
+expect 0 status "$db"
+
 # A migration in place that was killed while it adopted arrays. The next pass removes its entry.
 new_store
 with_database 'database.users.insert_many({"_id": n, "events": [{"n": n}] * 30} for n in range(400))'
@@ -200,9 +213,18 @@ with_database 'end = time.time() + 60
 while database["spillway.imports"].count_documents({"_id": {"$regex": ":adopter$"}}) == 0:
     assert time.time() < end, "no array is adopted"
     time.sleep(0.02)'
-! "$SPILLWAY" status "$db" | grep 'adopted arrays' || fail "a migration that runs is listed as a killed one"
+expect 1 status "$db"
+has out "migration of ev: process $job on $(hostname) adopts arrays of 'ev'; if it was killed, this entry ends at 20"
+! grep -q 'adopted arrays\|continue with' out || fail "a migration that runs is listed as a killed one: $(cat out)"
 kill -KILL $job
 wait $job 2>/dev/null
+expect 1 status "$db"
+has out "process $job on $(hostname) was killed while it adopted arrays of 'ev'; a sweep after 20"
+has out "continue with: spillway sweep $db ev"
+with_database 'database["spillway.imports"].update_many({"_id": {"$regex": ":adopter$"}}, {"$set": {"entry.host": "elsewhere"}})'
+expect 1 status "$db"
+has out "process $job on elsewhere adopts arrays of 'ev'; if it was killed, this entry ends at 20"
+with_database "database['spillway.imports'].update_many({'_id': {'\$regex': ':adopter\$'}}, {'\$set': {'entry.host': '$(hostname)'}})"
 with_database 'import datetime
 past = datetime.datetime(2020, 1, 1)
 changed = database["spillway.imports"].update_many({"_id": {"$regex": ":adopter$"}}, {"$set": {"entry.ends": past}})
@@ -263,14 +285,25 @@ has err "'ev': documents of 'users' have arrays that are managed, but the defini
 expect 0 migrate "$db" users.json --execute --quiet
 expect 0 migrate "$db" users.json --execute --undo --yes --quiet
 
-# A consolidation that has copied, and not cut over.
+# A consolidation that has copied, and not cut over. The database has no definition.
 new_store
 "$python" "$here/consolidate.py" fill "$uri" 14 || fail "filling collections"
-expect 0 define "$db" ev --preset feed-recent --collection people --quiet
+expect 3 status "$db"
 expect 0 plan "$uri" --output rooms.json --quiet
 expect 0 consolidate "$db" rooms.json --execute --quiet
 expect 1 status "$db"
 has out 'consolidation of '
 has out "continue with: spillway consolidate $db PLAN --only "
+with_database 'jobs = database["spillway.imports"]
+changed = jobs.update_one({"_id": {"$regex": ":consolidate$"}}, {"$set": {"entry.phase": "undoing"}})
+assert changed.modified_count == 1'
+expect 4 consolidate "$db" rooms.json --execute
+has err "' is being undone: continue with --undo --execute"
+expect 1 status "$db"
+has out ' --execute --undo'
+with_database 'database["spillway.imports"].update_one({"_id": {"$regex": ":consolidate$"}}, {"$set": {"entry.phase": "copying"}})'
+expect 3 count "$db" ev alice
+has err "there is no definition 'ev' in the store (there are: none)"
 expect 0 consolidate "$db" rooms.json --execute --undo --yes --quiet
-expect 0 status "$db"
+expect 3 status "$db"
+has err 'the database has no Spillway definitions'

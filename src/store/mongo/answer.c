@@ -76,6 +76,13 @@ static spill_code_t code_of(spill_server_meaning_t meaning, bool write)
     return SPILL_IO;
 }
 
+/* The user is known, and may not do this. */
+static bool lacks_right(const bson_error_t *cause)
+{
+    return is_denied(cause) ||
+           (cause->domain == MONGOC_ERROR_SERVER && cause->code == SPILL_SERVER_UNAUTHORIZED);
+}
+
 spill_code_t spill_mongo_fail(const spill_mongo_t *store, const char *collection, bool write,
                               const bson_error_t *cause, const bson_t *reply, spill_error_t *error)
 {
@@ -88,8 +95,11 @@ spill_code_t spill_mongo_fail(const spill_mongo_t *store, const char *collection
         mongoc_error_has_label(reply, "RetryableWriteError"))
         meaning = SPILL_SERVER_MEANS_PERHAPS;
     spill_code_t code = code_of(meaning, write);
-    spill_fail(error, code, "%s%s%s: %s", store->place, collection ? "." : "",
-               collection ? collection : "", cause->message);
+    spill_fail(error, code, "%s%s%s: %s%s", store->place, collection ? "." : "",
+               collection ? collection : "", cause->message,
+               lacks_right(cause) ? " (which rights a user needs: docs/reference/mongodb.md, "
+                                    "Privileges)"
+                                  : "");
     if (error) {
         error->native = (int)cause->code;
         error->retryable =

@@ -261,12 +261,27 @@ static spill_code_t check_server(spill_mongo_t *store, spill_error_t *error)
     return code;
 }
 
-/* A database without definitions is not a store yet. */
-static spill_code_t check_exists(spill_mongo_t *store, spill_error_t *error)
+/* Does the catalog have an entry of this kind? */
+static spill_code_t has_entry(spill_mongo_t *store, spill_catalog_t kind, bool *any,
+                              spill_error_t *error)
 {
     SPILL_SCOPED(spill_listing_release) spill_listing_t names = SPILL_LISTING_INIT;
-    SPILL_TRY(spill_mongo_catalog_names(&store->base, SPILL_CATALOG_DEFINITION, &names, error));
-    if (names.count > 0)
+    SPILL_TRY(spill_mongo_catalog_names(&store->base, kind, &names, error));
+    *any = names.count > 0;
+    return SPILL_OK;
+}
+
+/*
+ * A database without definitions and jobs is not a store yet. A consolidation is a job without a
+ * definition.
+ */
+static spill_code_t check_exists(spill_mongo_t *store, spill_error_t *error)
+{
+    bool any;
+    SPILL_TRY(has_entry(store, SPILL_CATALOG_DEFINITION, &any, error));
+    if (!any)
+        SPILL_TRY(has_entry(store, SPILL_CATALOG_JOB, &any, error));
+    if (any)
         return SPILL_OK;
     return spill_fail(error, SPILL_NOT_FOUND,
                       "%s: the database has no Spillway definitions; `spillway define` makes one",

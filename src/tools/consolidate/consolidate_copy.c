@@ -216,6 +216,12 @@ static spill_code_t copy_documents(spill_consolidate_run_t *run, spill_error_t *
     }
     if (run->checkpoint.phase == SPILL_CONSOLIDATE_NONE)
         SPILL_TRY(begin_copy(run, error));
+    if (run->checkpoint.phase == SPILL_CONSOLIDATE_UNDOING ||
+        run->checkpoint.phase == SPILL_CONSOLIDATE_RESTORING)
+        return spill_fail(error, SPILL_REFUSED,
+                          "the consolidation into '%s' is being undone: continue with --undo "
+                          "--execute",
+                          run->group->into);
     if (run->checkpoint.phase != SPILL_CONSOLIDATE_COPYING)
         return spill_fail(error, SPILL_REFUSED,
                           "'%s' is past its copy (%s): its documents belong to the application now",
