@@ -396,14 +396,6 @@ static spill_code_t export_elements(spill_cli_session_t *session, export_run_t *
                           : spill_each_array(run->array, export_owner, run, error);
 }
 
-static spill_code_t count_owner(void *context, const spill_value_t *owner, spill_error_t *error)
-{
-    (void)owner;
-    (void)error;
-    ++*(int64_t *)context;
-    return SPILL_OK;
-}
-
 /*
  * Say what --documents does not write: an unmanaged array is a field of a document of the
  * application, which reads it with its driver. Only names of owners are read.
@@ -411,12 +403,10 @@ static spill_code_t count_owner(void *context, const spill_value_t *owner, spill
 static spill_code_t report_unmanaged(const spill_cli_session_t *session, const export_run_t *run,
                                      spill_error_t *error)
 {
-    int64_t all = 0, managed = 0;
-    if (!spill_array_has_unmanaged(run->array) || session->owner)
+    int64_t unmanaged;
+    if (session->owner)
         return SPILL_OK;
-    SPILL_TRY(spill_each_owner(run->array, count_owner, &managed, true, error));
-    SPILL_TRY(spill_each_array(run->array, count_owner, &all, error));
-    const int64_t unmanaged = all - managed;
+    SPILL_TRY(spill_count_unmanaged(run->array, &unmanaged, error));
     if (unmanaged > 0)
         spill_cli_say("%s of '%s' with arrays that Spillway does not manage yet %s not written: "
                       "they are the application's documents. `export' without --documents writes "

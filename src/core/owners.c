@@ -175,6 +175,25 @@ spill_code_t spill_each_array(spill_array_t *array, spill_each_fn call, void *co
     return end_each(&each, code, &walk, error);
 }
 
+static bool count_owner(void *context, const spill_value_t *owner)
+{
+    (void)owner;
+    ++*(int64_t *)context;
+    return true;
+}
+
+spill_code_t spill_count_unmanaged(spill_array_t *array, int64_t *count, spill_error_t *error)
+{
+    int64_t managed = 0, all = 0;
+    *count = 0;
+    if (!spill_array_has_unmanaged(array))
+        return SPILL_OK;
+    SPILL_TRY(visit_owners(array, false, count_owner, &managed, error));
+    SPILL_TRY(visit_owners(array, true, count_owner, &all, error));
+    *count = all > managed ? all - managed : 0;
+    return SPILL_OK;
+}
+
 /* Walk until a call fails; its code is in each->code. */
 static spill_code_t walk_prepared(each_t *each, spill_cursor_t *cursor, spill_prepare_fn prepare,
                                   spill_error_t *error)

@@ -73,6 +73,12 @@ expect 0 owners "$db" posts.comments --json
 has out '{"owner":"one","elements":1,'
 expect 0 owners "$db" posts.comments --prefix 65f0
 has out '65f0c0ffee0123456789abcd'
+expect 1 copy "$db" ./copied
+has err "posts.comments: 3 arrays that Spillway does not manage are left out"
+has out '"owners":2,"unmanaged":3,"elements":2520'
+expect 1 convert "$db" posts.comments --layout reference --as posts.apart --dry-run --json
+has err "posts.comments: 3 arrays that Spillway does not manage are left out"
+has out '"owners":2,"unmanaged":3,"elements":2520'
 clean "$db"
 
 # ---- messages ------------------------------------------------------------------------------------
