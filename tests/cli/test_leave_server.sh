@@ -109,7 +109,9 @@ clean "$db"
 # ---- undo what fits ------------------------------------------------------------------------------
 
 expect 3 migrate "$db" no.such --undo
-has err "there is no file and no definition 'no.such' to undo"
+has err "there is no plan (file) and no definition 'no.such'"
+expect 3 migrate "$db" no.such --execute
+has err "there is no plan (file) and no definition 'no.such'"
 expect 1 migrate "$db" posts.comments --undo
 has err 'owner "large" of'
 has err '1 owner would stay managed'
@@ -128,6 +130,7 @@ expect 0 export "$db" posts.comments
 clean "$db"
 expect 1 status "$db"
 has out 'it is being undone'
+has out "continue with: spillway migrate $db posts.comments --execute --undo"
 # No sweep adopts what was undone. The array that stays accepts appends.
 expect 4 sweep "$db" posts.comments
 expect 0 append "$db" posts.comments large '{"n": 20}'
@@ -139,6 +142,18 @@ expect 4 migrate "$db" posts.comments --undo --execute --yes
 has err "1 owner of 'posts.comments' cannot be undone; this run has changed nothing"
 has err '--layout reference'
 
+# The definition's name is enough to cancel the undo, and to migrate what is long before a gateway starts.
+expect 0 migrate "$db" posts.comments
+has err 'an undo of this migration has begun and not ended'
+has out '4 arrays to reshape'
+expect 0 migrate "$db" posts.comments --execute
+has err "an undo had begun and not ended; it is cancelled"
+"$python" posts.py "$uri" show >after
+has after 'long 1000 managed'
+expect 0 status "$db"
+expect 1 migrate "$db" posts.comments --undo --execute --yes
+has err "To go back: \`spillway migrate STORE posts.comments --execute'"
+
 # ---- the ways on ---------------------------------------------------------------------------------
 
 # A document for each element.
@@ -149,6 +164,9 @@ expect 3 define "$db" posts.comments
 "$python" posts.py "$uri" show >after
 has after 'long 2498 plain'
 has after 'short 3 plain'
+# The name of a definition that arrays cannot be migrated to in place.
+expect 4 migrate "$db" comments.apart --execute
+has err "arrays get it with a plan only"
 expect 0 drop "$db" comments.apart --yes
 
 # A shorter array.
