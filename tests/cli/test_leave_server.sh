@@ -131,6 +131,8 @@ clean "$db"
 expect 1 status "$db"
 has out 'it is being undone'
 has out "continue with: spillway migrate $db posts.comments --execute --undo"
+expect 0 serve "$uri" --check
+has out "posts: note: an undo of 'posts.comments' has begun and not ended, so no array is adopted"
 # No sweep adopts what was undone. The array that stays accepts appends.
 expect 4 sweep "$db" posts.comments
 expect 0 append "$db" posts.comments large '{"n": 20}'
@@ -178,3 +180,15 @@ expect 0 migrate "$db" posts.comments --undo --execute --yes
 "$python" posts.py "$uri" show >after
 has after 'large 5 plain'
 expect 3 define "$db" posts.comments
+
+# ---- many arrays that cannot be adopted ----------------------------------------------------------
+
+"$python" - "$uri" <<'EOF'
+import sys, pymongo
+people = pymongo.MongoClient(sys.argv[1]).get_default_database().people
+people.insert_many([{"_id": n, "activities": list(range(12)), "overflowPages": "none"} for n in range(13)])
+EOF
+expect 0 define "$db" activities --preset feed-recent --collection people --array activities --threshold 4 --page 4 --quiet
+expect 1 migrate "$db" activities --execute
+[ "$(grep -c 'spillway: skipped: owner' err)" = 10 ] || fail "not ten owners are printed: $(cat err)"
+has err "activities: 3 more owners were skipped (--log FILE lists all)"
