@@ -392,8 +392,12 @@ static spill_code_t export_elements(spill_cli_session_t *session, export_run_t *
 {
     if (!spill_array_has_unmanaged(run->array))
         return spill_array_export(run->array, session->owner, print_element, run, error);
-    return session->owner ? export_owner(run, session->owner, error)
-                          : spill_each_array(run->array, export_owner, run, error);
+    if (session->owner)
+        return export_owner(run, session->owner, error);
+    int64_t skipped;
+    spill_code_t code = spill_each_array(run->array, export_owner, run, &skipped, error);
+    session->found = skipped > 0;
+    return code;
 }
 
 /*

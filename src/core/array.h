@@ -133,10 +133,12 @@ spill_code_t spill_array_has_owner(spill_array_t *array, bool *any, spill_error_
 /*
  * spill_each_owner with `pass_damaged`, also for owners of unmanaged arrays that are not empty, if
  * spill_array_has_unmanaged. Each owner is visited once, also if its array is adopted or unmanaged
- * during the walk. (owners.c)
+ * during the walk. A document of another program may have no place for an array: its path leads
+ * through an array, for example. If such an owner is SPILL_REFUSED, log it and skip it. *skipped
+ * counts these owners. (owners.c)
  */
 spill_code_t spill_each_array(spill_array_t *array, spill_each_fn call, void *context,
-                              spill_error_t *error);
+                              int64_t *skipped, spill_error_t *error);
 
 /*
  * Count the owners of unmanaged arrays that are not empty; 0 unless spill_array_has_unmanaged. It

@@ -192,3 +192,19 @@ expect 0 define "$db" activities --preset feed-recent --collection people --arra
 expect 1 migrate "$db" activities --execute
 [ "$(grep -c 'spillway: skipped: owner' err)" = 10 ] || fail "not ten owners are printed: $(cat err)"
 has err "activities: 3 more owners were skipped (--log FILE lists all)"
+
+# ---- documents in which the path of the array leads through an array -----------------------------
+
+"$python" - "$uri" <<'EOF'
+import sys, pymongo
+teams = pymongo.MongoClient(sys.argv[1]).get_default_database().teams
+teams.insert_many([{"_id": 1, "stats": {"events": [1, 2]}}, {"_id": 2, "stats": [{"events": [1]}]}, {"_id": 3, "stats": {"events": [3]}}])
+EOF
+expect 0 define "$db" events --preset gateway --collection teams --array stats.events --quiet
+for command in stats owners export; do
+    expect 1 "$command" "$db" events
+    has err "skipped: owner 2 of 'events'"
+done
+has out '"3" },"seq":0,'
+expect 1 stats "$db" --json
+has out '"owners":2,"unmanaged":2,"elements":3'
