@@ -85,6 +85,10 @@ clean "$db"
 
 # shellcheck disable=SC2016 # $pull is an operator
 {
+    expect 0 count "$db" posts.comments short --json
+    has out '{"owner":"short","count":3,"head":3,"pages":0}'
+    expect 4 read "$db" posts.comments short
+    has err 'also through a gateway'
     expect 4 remove "$db" posts.comments short 1
     has err '$pull'
     expect 3 count "$db" posts.comments 65f0c0ffee0123456789abce
