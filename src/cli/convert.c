@@ -7,6 +7,7 @@
 #include "cli/walk.h"
 #include "core/array.h"
 #include "definition/schema.h"
+#include "tools/migrate/undoing.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -168,7 +169,7 @@ typedef struct survey_line {
     const char *name, *as;
     spill_layout_t layout;
     bool has_windows;
-    int64_t owners, elements;
+    int64_t owners, unmanaged, elements;
 } survey_line_t;
 
 static const char *layout_name(int layout)
@@ -193,6 +194,7 @@ static const spill_field_t survey_fields[] = {
     SURVEY(ENUM, layout, "layout", .name_of = layout_name),
     SURVEY(INT64, owners, "windows", .when = has_windows),
     SURVEY(INT64, owners, "owners", .when = has_owners),
+    SURVEY(INT64, unmanaged, "unmanaged", .flags = SPILL_FIELD_SPARSE),
     SURVEY(INT64, elements, "elements")};
 static const spill_record_t survey_record = SPILL_RECORD("survey", survey_line_t, survey_fields);
 
@@ -203,8 +205,9 @@ static void print_survey(const convert_run_t *run, const survey_t *survey)
     const char *name = run->invocation->arguments[1];
     bool windows = spill_schema_of(spill_array_get_definition(survey->array))->has_windows;
     if (run->invocation->json) {
-        const survey_line_t line = {name,    definition->name, definition->layout,
-                                    windows, survey->owners,   survey->elements};
+        const survey_line_t line = {
+            name,           definition->name,    definition->layout, windows,
+            survey->owners, run->copy.unmanaged, survey->elements};
         spill_cli_print_record(&survey_record, &line);
         return;
     }
@@ -235,6 +238,14 @@ static spill_code_t survey_arrays(const convert_run_t *run, spill_error_t *error
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
+/* An undo that has ended incomplete has left the other arrays to the application, on purpose. */
+static spill_code_t count_unmanaged(convert_run_t *run, spill_error_t *error)
+{
+    bool undoing;
+    SPILL_TRY(spill_undoing_is(run->store, run->invocation->arguments[1], &undoing, error));
+    return undoing ? SPILL_OK : spill_cli_copy_count_unmanaged(&run->copy, error);
+}
+
 static spill_code_t convert_arrays(convert_run_t *run, spill_error_t *error)
 {
     const convert_options_t *given = run->invocation->options;
@@ -247,12 +258,16 @@ static spill_code_t convert_arrays(convert_run_t *run, spill_error_t *error)
     if (code != SPILL_OK || run->finished)
         return code;
     spill_copy_result_t *result = &run->copy.result;
+    if (given->finish || run->invocation->dry_run)
+        SPILL_TRY(count_unmanaged(run, error)); /* --finish drops the name */
     if (run->invocation->dry_run)
         code = spill_copy_check(run->store, run->store, name, &options, result, error);
     else if (given->finish)
         code = spill_convert_finish(run->store, name, &options, result, error);
     else
         code = spill_convert(run->store, name, &options, result, error);
+    if (code == SPILL_OK && !given->finish && !run->invocation->dry_run)
+        code = count_unmanaged(run, error);
     spill_cli_progress_break(&run->copy.progress);
     return code == SPILL_OK && run->invocation->dry_run ? survey_arrays(run, error) : code;
 }

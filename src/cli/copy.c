@@ -4,9 +4,11 @@
 #include "cli/cli.h"
 #include "cli/process.h"
 #include "cli/walk.h"
+#include "core/array.h"
 #include "tools/definition_jobs.h"
 #include "util/error.h"
 #include "util/estimate.h"
+#include "util/text.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -72,14 +74,17 @@ static const spill_field_t difference_fields[] = {
 static const spill_record_t difference_record =
     SPILL_RECORD("difference", spill_copy_difference_t, difference_fields);
 
-#define RESULT(member, ...) SPILL_FIELD(INT64, spill_copy_result_t, member, __VA_ARGS__)
+#define RESULT(member, ...) SPILL_FIELD(INT64, spill_cli_copy_t, member, __VA_ARGS__)
 static const spill_field_t result_fields[] = {
-    RESULT(owners, "owners"),          RESULT(windows, "windows", .flags = SPILL_FIELD_SPARSE),
-    RESULT(elements, "elements"),      RESULT(before, "before"),
-    RESULT(verified, "verified"),      RESULT(dropped, "dropped", .flags = SPILL_FIELD_SPARSE),
-    RESULT(differences, "differences")};
-static const spill_record_t result_record =
-    SPILL_RECORD("result", spill_copy_result_t, result_fields);
+    RESULT(result.owners, "owners"),
+    RESULT(result.windows, "windows", .flags = SPILL_FIELD_SPARSE),
+    RESULT(unmanaged, "unmanaged", .flags = SPILL_FIELD_SPARSE),
+    RESULT(result.elements, "elements"),
+    RESULT(result.before, "before"),
+    RESULT(result.verified, "verified"),
+    RESULT(result.dropped, "dropped", .flags = SPILL_FIELD_SPARSE),
+    RESULT(result.differences, "differences")};
+static const spill_record_t result_record = SPILL_RECORD("result", spill_cli_copy_t, result_fields);
 
 static void print_difference(void *context, const spill_copy_difference_t *difference)
 {
@@ -109,7 +114,33 @@ void spill_cli_copy_print_result(const spill_cli_copy_t *copy)
     if (!copy->invocation->quiet && result->elements > 0 && seconds >= SPILL_CLI_LONG_S)
         fprintf(stderr, "%s, %.0f elements/s\n", spill_duration_text(seconds).text,
                 (double)result->elements / seconds);
-    spill_cli_print_result(copy->invocation, &result_record, result);
+    spill_cli_print_result(copy->invocation, &result_record, copy);
+}
+
+/* Count those of one definition. */
+static spill_code_t count_unmanaged(spill_cli_copy_t *copy, const char *name, spill_error_t *error)
+{
+    spill_array_t *array;
+    int64_t count;
+    SPILL_TRY(spill_array_open(copy->source, name, &array, error));
+    spill_code_t code = spill_count_unmanaged(array, &count, error);
+    spill_array_close(array);
+    if (code != SPILL_OK || count == 0)
+        return code;
+    copy->unmanaged += count;
+    spill_cli_progress_break(&copy->progress);
+    spill_cli_say("%s: %s that Spillway does not manage %s left out: adopt %s first "
+                  "(`spillway migrate'), or `export' writes the elements",
+                  name, spill_counted_text(count, "array", "arrays").text,
+                  spill_cli_plural(count, "is", "are"), spill_cli_plural(count, "it", "them"));
+    return SPILL_OK;
+}
+
+spill_code_t spill_cli_copy_count_unmanaged(spill_cli_copy_t *copy, spill_error_t *error)
+{
+    for (const char *const *name = copy->names; *name; name++)
+        SPILL_TRY(count_unmanaged(copy, *name, error));
+    return SPILL_OK;
 }
 
 void spill_cli_copy_start(spill_cli_copy_t *copy, const spill_invocation_t *invocation,
@@ -152,7 +183,8 @@ spill_exit_t spill_cli_copy_exit(const spill_cli_copy_t *copy, spill_code_t code
                 "to continue\n",
                 copy->result.elements,
                 spill_cli_plural(copy->result.elements, "element is", "elements are"));
-    return closed == SPILL_EXIT_DONE && copy->result.differences > 0 ? SPILL_EXIT_FOUND : closed;
+    const bool found = copy->result.differences > 0 || copy->unmanaged > 0;
+    return closed == SPILL_EXIT_DONE && found ? SPILL_EXIT_FOUND : closed;
 }
 
 spill_code_t spill_cli_copy_interrupted(const spill_cli_copy_t *copy, spill_code_t code,
@@ -248,7 +280,10 @@ static spill_code_t copy_stores(copy_run_t *run, spill_error_t *error)
         return spill_fail_prefix(error, code, "target");
     spill_cli_copy_start(&run->copy, run->invocation, run->source, (const char *const *)names);
     spill_cli_stop_on_interrupt(run->source);
-    code = spill_cli_copy_interrupted(&run->copy, copy_all(run, names, error), error);
+    code = copy_all(run, names, error);
+    if (code == SPILL_OK)
+        code = spill_cli_copy_count_unmanaged(&run->copy, error);
+    code = spill_cli_copy_interrupted(&run->copy, code, error);
     spill_cli_progress_break(&run->copy.progress);
     return code;
 }

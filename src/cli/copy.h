@@ -37,6 +37,7 @@ typedef struct spill_cli_copy {
     spill_store_t *source;    /* has the definitions to copy; owners_all counts their owners */
     const char *const *names; /* ended by NULL */
     int64_t owners_all;       /* -1: not counted yet, 0: unknown */
+    int64_t unmanaged;        /* arrays that are left out, because Spillway does not manage them */
 } spill_cli_copy_t;
 
 /* `names`, ended by NULL, are the definitions of `source` that will be copied; both are borrowed.
@@ -49,12 +50,19 @@ void spill_cli_copy_start(spill_cli_copy_t *copy, const spill_invocation_t *invo
 void spill_cli_copy_hook(spill_cli_copy_t *copy, const spill_cli_copy_given_t *given,
                          spill_copy_options_t *options);
 
+/*
+ * Count the unmanaged arrays of the definitions, which a copy leaves out, and print a line for each
+ * definition that has some. Call it before a definition is dropped. Only names of owners are read.
+ */
+spill_code_t spill_cli_copy_count_unmanaged(spill_cli_copy_t *copy, spill_error_t *error);
+
 /* The summary: one line of JSON on stdout, and the speed on stderr. */
 void spill_cli_copy_print_result(const spill_cli_copy_t *copy);
 
 /*
  * The exit code of the command. `code` is the result of the work, and `closed` the result of
- * closing the stores. After an error, print on stderr that copied elements stay.
+ * closing the stores. After an error, print on stderr that copied elements stay. Differences and
+ * unmanaged arrays make it 1.
  */
 spill_exit_t spill_cli_copy_exit(const spill_cli_copy_t *copy, spill_code_t code,
                                  spill_exit_t closed);

@@ -234,9 +234,10 @@ static spill_code_t check_shared(spill_store_t *store, const spill_definition_t 
             error, SPILL_REFUSED,
             "the definition '%s' is of the collection '%s', too, and `spillway serve` "
             "serves one definition of a collection: with both it would refuse reads "
-            "and writes of their arrays. Nothing was saved; `spillway drop STORE %s` "
-            "removes the other one",
-            shared, definition->collection, shared);
+            "and writes of their arrays. Nothing was saved. To remove '%s': `spillway migrate "
+            "STORE %s --undo --execute` keeps its elements, in plain arrays; `spillway drop STORE "
+            "%s` deletes them",
+            shared, definition->collection, shared, shared, shared);
     fprintf(stderr,
             "spillway: warning: the definitions '%s' and '%s' share the collection '%s', so "
             "`spillway serve` refuses reads and writes of their arrays: it serves one definition "

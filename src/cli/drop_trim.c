@@ -35,8 +35,9 @@ static spill_exit_t confirm(const spill_invocation_t *invocation)
     return invocation->argument_count == 3
                ? spill_cli_confirm(invocation, "Drop the array of %s in '%s'?",
                                    invocation->arguments[2], name)
-               : spill_cli_confirm(invocation,
-                                   "Drop definition '%s' with the arrays of all its owners?", name);
+               : spill_cli_confirm(
+                     invocation, "Drop definition '%s', and delete all elements of all its owners?",
+                     name);
 }
 
 static spill_exit_t run_drop(const spill_invocation_t *invocation)

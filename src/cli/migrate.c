@@ -71,14 +71,14 @@ static void print_ways_on(const spill_cli_migrate_t *run)
     const char *name = run->definition->name;
     if (run->last.failed == 0 || run->owner || run->planned)
         return;
-    spill_cli_say("'%s': the undo is incomplete: %s could not be undone and %s managed, so the "
-                  "definition stays. `spillway export' and the library read all elements. The ways "
-                  "on: shorten the arrays (`spillway trim', `spillway remove'), then undo again, "
-                  "or one by one with --owner; or make each element a document (`spillway convert "
-                  "STORE %s --layout reference'). To go back, migrate again with a plan and "
-                  "--execute",
-                  name, spill_counted_text(run->last.failed, "owner", "owners").text,
-                  run->last.failed == 1 ? "stays" : "stay", name);
+    spill_cli_say(
+        "'%s': the undo is incomplete: %s could not be undone and %s managed, so the "
+        "definition stays. `spillway export' and the library read all elements. The ways "
+        "on: shorten the arrays (`spillway trim', `spillway remove'), then undo again, "
+        "or one by one with --owner; or make each element a document (`spillway convert "
+        "STORE %s --layout reference'). To go back: `spillway migrate STORE %s --execute'",
+        name, spill_counted_text(run->last.failed, "owner", "owners").text,
+        run->last.failed == 1 ? "stays" : "stay", name, name);
 }
 
 static spill_code_t undo_in_place(spill_cli_migrate_t *run, spill_error_t *error)
@@ -453,7 +453,7 @@ static spill_code_t check_undone_owner(const spill_planned_t *arrays, const bool
                                          definitions);
 }
 
-/* The definition of a migration in two stages is undone with its plan. */
+/* A migration in two stages needs its plan. */
 static spill_code_t refuse_building(spill_store_t *store, const char *name, spill_error_t *error)
 {
     char building[SPILL_NAME_SIZE];
@@ -463,31 +463,42 @@ static spill_code_t refuse_building(spill_store_t *store, const char *name, spil
     if (!checkpoint.stored && building[0] == '\0')
         return SPILL_OK;
     return spill_fail(error, SPILL_REFUSED,
-                      "'%s' belongs to a migration in two stages: undo it with its plan", name);
+                      "'%s' belongs to a migration in two stages: give its plan", name);
+}
+
+/* Set *planned to the stored definition `name`, whose arrays are migrated in place. */
+static spill_code_t load_stored(const spill_cli_migrate_t *run, const char *name,
+                                spill_planned_t *planned, spill_error_t *error)
+{
+    spill_code_t code = spill_store_definition(run->store, name, &planned->definition, error);
+    if (code == SPILL_NOT_FOUND)
+        return spill_fail(error, code, "there is no plan (file) and no definition '%s'", name);
+    SPILL_TRY(code);
+    SPILL_TRY(refuse_building(run->store, name, error));
+    planned->may_be_empty = true;
+    if (run->undoes || spill_planned_in_place(&planned->definition))
+        return SPILL_OK;
+    return spill_fail(error, SPILL_REFUSED,
+                      "'%s' is not of layout outlier that keeps the newest: arrays get it with a "
+                      "plan only (`spillway plan')",
+                      name);
 }
 
 /*
- * The arrays of the plan's file or, if there is no such file and --undo is given, the
- * arrays of the definition with that name.
+ * The arrays of the plan's file or, if there is no such file, the arrays of the stored definition
+ * with that name.
  */
 static spill_code_t load_arrays(const spill_cli_migrate_t *run, spill_planned_t **arrays,
                                 size_t *count, spill_error_t *error)
 {
-    const migrate_options_t *given = run->invocation->options;
     const char *plan = run->invocation->arguments[1];
     char database[SPILL_NAME_SIZE];
-    spill_definition_t stored;
-    if (!given->undo || access(plan, F_OK) == 0) {
+    if (access(plan, F_OK) == 0) {
         SPILL_TRY(database_of(run, database, sizeof database, error));
         return spill_plan_file_arrays(plan, database, arrays, count, error);
     }
-    spill_code_t code = spill_store_definition(run->store, plan, &stored, error);
-    if (code == SPILL_NOT_FOUND)
-        return spill_fail(error, code, "there is no file and no definition '%s' to undo", plan);
-    SPILL_TRY(code);
-    SPILL_TRY(refuse_building(run->store, plan, error));
     *arrays = bson_malloc0(sizeof **arrays);
-    (*arrays)->definition = stored;
+    SPILL_TRY(load_stored(run, plan, *arrays, error));
     *count = 1;
     return SPILL_OK;
 }
@@ -632,13 +643,15 @@ const spill_command_t spill_command_migrate = {
         "to which every push fails, are adopted too.\n"
         "\n"
         "Owners that fail (damaged, or full and edited at that moment) are skipped and "
-        "printed, and the exit code is 1. Definitions that cannot be migrated are skipped too, "
+        "printed (the first ten), and the exit code is 1. Definitions that cannot be migrated are "
+        "skipped too, "
         "with exit code 4. `spillway sweep' moves elements that are pushed later. --undo "
         "unmanages the arrays that fit their documents again, within 16 MiB. The others stay "
         "managed, the first ten are printed, the exit code is 1, and the definition stays. If none "
         "fits, or one of a migration in two stages does not, nothing is changed (exit code 4). "
-        "With --undo, PLAN may also be the name of a definition, such as one that `define --preset "
-        "gateway' saved. After --finish there is no way back. "
+        "PLAN may also be the name of a stored definition, such as one that `define --preset "
+        "gateway' saved, if its arrays are migrated in place; --execute then cancels an undo that "
+        "has not ended. After --finish there is no way back. "
         "With --owner, --undo unmanages one array that was migrated in place. The definition and "
         "the other owners stay; a sweep or another migration adopts the array again.\n"
         "\n"

@@ -428,8 +428,8 @@ static void log_owner(spill_cli_migrate_t *run, const spill_migrated_t *migrated
     bson_destroy(&line);
 }
 
-/* An undo prints at most this number of owners that stay managed. The file of --log has all. */
-enum { UNDO_PRINTED_MAX = 10 };
+/* A pass prints at most this number of owners that it skips. The file of --log has all. */
+enum { PRINTED_MAX = 10 };
 
 static void report_owner(void *context, const spill_migrated_t *migrated)
 {
@@ -442,7 +442,7 @@ static void report_owner(void *context, const spill_migrated_t *migrated)
                                                     migrated->failed->message);
     if (is_news)
         log_owner(run, migrated);
-    if (!is_news || !migrated->failed || (run->undoes && ++run->printed > UNDO_PRINTED_MAX))
+    if (!is_news || !migrated->failed || ++run->printed > PRINTED_MAX)
         return;
     spill_cli_progress_break(&run->operate.progress);
     fprintf(stderr, "spillway: skipped: %s\n", migrated->failed->message);
@@ -564,8 +564,9 @@ void spill_cli_migrate_print_survey(const spill_cli_migrate_t *run)
                         spill_counted_text(survey->full, "document has", "documents have").text,
                         survey->full == 1 ? "it" : "them", survey->full == 1 ? "it" : "each");
     if (survey->failed > 0)
-        printf("%s: %" PRId64 " %s will be skipped, for the reasons above\n", name, survey->failed,
-               spill_cli_plural(survey->failed, "array", "arrays"));
+        printf("%s: %" PRId64 " %s will be skipped, for the reasons above%s\n", name,
+               survey->failed, spill_cli_plural(survey->failed, "array", "arrays"),
+               survey->failed > PRINTED_MAX ? ", of which the first ten are printed" : "");
 }
 
 /* A table of zeros in every interval of a watch would hide the passes that moved something. */
@@ -603,8 +604,9 @@ void spill_cli_migrate_print_finished(spill_cli_migrate_t *run, int64_t owners,
 
 static void print_prediction(void *context, const spill_migrated_t *migrated)
 {
-    (void)context;
-    fprintf(stderr, "spillway: will be skipped: %s\n", migrated->failed->message);
+    spill_cli_migrate_t *run = context;
+    if (run->printed++ < PRINTED_MAX)
+        fprintf(stderr, "spillway: will be skipped: %s\n", migrated->failed->message);
 }
 
 spill_migrate_options_t spill_cli_migrate_predictions(spill_cli_migrate_t *run)
@@ -624,6 +626,18 @@ spill_migrate_options_t spill_cli_migrate_hooks(spill_cli_migrate_t *run)
                                      .caught_up = show_caught_up,
                                      .measured = show_measured,
                                      .context = run};
+}
+
+/* A pass has ended: print how many of its skipped owners were not printed. An undo has two passes.
+ */
+static void report_unprinted(spill_cli_migrate_t *run)
+{
+    if (run->printed > PRINTED_MAX && !run->undoes)
+        spill_cli_say("%s: %" PRId64 " more %s skipped (--log FILE lists all)", run->name,
+                      run->printed - PRINTED_MAX,
+                      spill_cli_plural(run->printed - PRINTED_MAX, "owner was", "owners were"));
+    if (!run->undoes)
+        run->printed = 0;
 }
 
 static void report_resumed(const spill_cli_migrate_t *run, bool resumed)
@@ -658,6 +672,7 @@ spill_code_t spill_cli_migrate_pass(spill_cli_migrate_t *run, spill_cli_pass_fn 
     spill_code_t code = pass(array, &options, &result, error);
     spill_array_close(array);
     spill_cli_progress_break(&run->operate.progress);
+    report_unprinted(run);
     run->failed += result.failed;
     run->last = result;
     report_resumed(run, result.resumed);
@@ -688,6 +703,7 @@ spill_code_t spill_cli_migrate_catch_up(spill_cli_migrate_t *run, const char *or
     run->shows = false;
     spill_code_t code = spill_catch_up(run->store, original, name, &options, &result, error);
     spill_cli_progress_break(&run->operate.progress);
+    report_unprinted(run);
     run->failed += result.failed;
     report_resumed(run, result.resumed);
     if (code == SPILL_OK || code == SPILL_CANCELLED)

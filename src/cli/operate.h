@@ -155,7 +155,7 @@ typedef struct spill_cli_migrate {
     spill_migrate_result_t last;          /* of the last step */
     const spill_value_t *owner;           /* of an undo; NULL: all */
     int64_t failed;
-    int64_t printed; /* owners that an undo skipped, on stderr */
+    int64_t printed; /* owners that a pass skipped; the first ten are on stderr */
     spill_cli_skipped_owners_t skipped;
     bool resumes;    /* a pass may begin where an interrupted one ended */
     bool undoes;     /* owners become unmanaged */

@@ -50,7 +50,10 @@ static spill_code_t list_owners(spill_cli_session_t *session, spill_error_t *err
     const owners_options_t *options = session->invocation->options;
     listing_t listing = {.invocation = session->invocation};
     spill_cli_stop_on_interrupt(session->store);
-    SPILL_TRY(spill_stats_owners(session->array, options->prefix, print_owner, &listing, error));
+    int64_t skipped;
+    SPILL_TRY(spill_stats_owners(session->array, options->prefix, print_owner, &listing, &skipped,
+                                 error));
+    session->found = skipped > 0;
     if (spill_cli_interrupted())
         return spill_fail(error, SPILL_CANCELLED,
                           "interrupted after %s: the same command starts again with the first "

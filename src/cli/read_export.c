@@ -254,13 +254,35 @@ spill_code_t spill_cli_check_readable(spill_cli_session_t *session, spill_error_
                                         : check_elements(session, error);
 }
 
+static bool count_element(void *context, const spill_value_t *owner, const spill_element_t *element)
+{
+    (void)owner;
+    (void)element;
+    ++*(int64_t *)context;
+    return true;
+}
+
+/* Count an unmanaged array as one that is in the head: `stats' and `export' include it, too. */
+static spill_code_t count_any(const spill_cli_session_t *session, spill_count_t *count,
+                              spill_error_t *error)
+{
+    spill_code_t code = spill_array_count(session->array, session->owner, count, error);
+    if (code != SPILL_REFUSED || error->reason != SPILL_REASON_UNMANAGED)
+        return code;
+    int64_t elements = 0;
+    SPILL_TRY(
+        spill_walk_any(session->array, session->owner, count_element, &elements, NULL, error));
+    *count = (spill_count_t){.exists = true, .count = elements, .head = elements, .next = elements};
+    return SPILL_OK;
+}
+
 static spill_code_t count(spill_cli_session_t *session, spill_error_t *error)
 {
     SPILL_TRY(spill_cli_check_readable(session, error));
     if (spill_cli_is_bucket(session))
         return spill_cli_bucket_count(session, error);
     spill_count_t count;
-    SPILL_TRY(spill_array_count(session->array, session->owner, &count, error));
+    SPILL_TRY(count_any(session, &count, error));
     if (!count.exists)
         return spill_cli_no_owner(session, error);
     const spill_definition_t *definition = spill_array_get_definition(session->array);
@@ -280,17 +302,19 @@ const spill_command_t spill_command_count = {
     .arguments_min = 3,
     .arguments_max = 3,
     .summary = "Count an owner's elements",
-    .text = "\"count\" is exact at one moment during the call, "
-            "\"head\" is how many elements are in the head document, \"pages\" how many page "
-            "documents exist. An owner that does not exist is an error (exit code 3). For a "
-            "layout with a summary, it also has the number of values, their sum and their "
-            "average. With layout bucket it has \"count\" and \"windows\".\n"
-            "\n"
-            "With --partial, all elements of the owner are read first. If some cannot be read, the "
-            "command prints their numbers instead of a count, and ends with exit code 3.\n"
-            "\n"
-            "Example:\n"
-            "  spillway count feeds.db events alice",
+    .text =
+        "\"count\" is exact at one moment during the call, "
+        "\"head\" is how many elements are in the head document, \"pages\" how many page "
+        "documents exist. An owner that does not exist is an error (exit code 3). For a "
+        "layout with a summary, it also has the number of values, their sum and their "
+        "average. With layout bucket it has \"count\" and \"windows\". An array on a server that "
+        "Spillway does not manage yet is counted in its document.\n"
+        "\n"
+        "With --partial, all elements of the owner are read first. If some cannot be read, the "
+        "command prints their numbers instead of a count, and ends with exit code 3.\n"
+        "\n"
+        "Example:\n"
+        "  spillway count feeds.db events alice",
     .common = SPILL_COMMON_JSON | SPILL_COMMON_PARTIAL,
     .run = run_count};
 
@@ -392,8 +416,12 @@ static spill_code_t export_elements(spill_cli_session_t *session, export_run_t *
 {
     if (!spill_array_has_unmanaged(run->array))
         return spill_array_export(run->array, session->owner, print_element, run, error);
-    return session->owner ? export_owner(run, session->owner, error)
-                          : spill_each_array(run->array, export_owner, run, error);
+    if (session->owner)
+        return export_owner(run, session->owner, error);
+    int64_t skipped;
+    spill_code_t code = spill_each_array(run->array, export_owner, run, &skipped, error);
+    session->found = skipped > 0;
+    return code;
 }
 
 /*
@@ -403,12 +431,10 @@ static spill_code_t export_elements(spill_cli_session_t *session, export_run_t *
 static spill_code_t report_unmanaged(const spill_cli_session_t *session, const export_run_t *run,
                                      spill_error_t *error)
 {
-    int64_t all = 0, managed = 0;
-    if (!spill_array_has_unmanaged(run->array) || session->owner)
+    int64_t unmanaged;
+    if (session->owner)
         return SPILL_OK;
-    SPILL_TRY(spill_each_owner(run->array, spill_count_call, &managed, true, error));
-    SPILL_TRY(spill_each_array(run->array, spill_count_call, &all, error));
-    const int64_t unmanaged = all - managed;
+    SPILL_TRY(spill_count_unmanaged(run->array, &unmanaged, error));
     if (unmanaged > 0)
         spill_cli_say("%s of '%s' with arrays that Spillway does not manage yet %s not written: "
                       "they are the application's documents. `export' without --documents writes "

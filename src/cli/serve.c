@@ -5,7 +5,7 @@
 
 static const spill_option_t serve_options[] = {
     {"listen", "ADDRESS[:PORT]", OPTION(SPILL_OPTION_TEXT, gateway.listen),
-     "Where clients connect (127.0.0.1:27018); several processes may share one"},
+     "Where clients connect (127.0.0.1:27018); gateways of one database may share it"},
     {"check", NULL, OPTION(SPILL_OPTION_FLAG, check),
      "Connect to the server, print what would be served, and end; exit code 1: a definition is not "
      "served"},

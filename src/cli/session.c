@@ -265,7 +265,8 @@ spill_exit_t spill_cli_with_arrays(const spill_invocation_t *invocation, spill_c
     spill_code_t code = spill_cli_open_store(invocation, mode, &session.store, &error);
     if (code == SPILL_OK)
         code = spill_cli_work_on_arrays(&session, work, &error);
-    return spill_cli_close(NULL, session.store, code, &error);
+    spill_exit_t closed = spill_cli_close(NULL, session.store, code, &error);
+    return closed == SPILL_EXIT_DONE && session.found ? SPILL_EXIT_FOUND : closed;
 }
 
 spill_exit_t spill_cli_with_file(const spill_invocation_t *invocation, spill_cli_mode_t mode,

@@ -91,6 +91,7 @@ static spill_code_t stats_of_array(spill_cli_session_t *session, spill_error_t *
     const char *name = spill_array_get_definition(session->array)->name;
     spill_stats_t stats;
     spill_code_t code = spill_stats_collect(session->array, (size_t)options->limit, &stats, error);
+    session->found |= stats.skipped > 0;
     bool printable = code == SPILL_OK || code == SPILL_CORRUPT;
     if (printable && session->invocation->json)
         spill_cli_print_record(&stats_record, &(stats_line_t){name, stats, percentiles_of(&stats)});

@@ -136,21 +136,31 @@ spill_code_t spill_array_has_owner(spill_array_t *array, bool *any, spill_error_
 /*
  * spill_each_owner with `pass_damaged`, also for owners of unmanaged arrays that are not empty, if
  * spill_array_has_unmanaged. Each owner is visited once, also if its array is adopted or unmanaged
- * during the walk. (owners.c)
+ * during the walk. A document of another program may have no place for an array: its path leads
+ * through an array, for example. If such an owner is SPILL_REFUSED, log it and skip it. *skipped
+ * counts these owners. (owners.c)
  */
 spill_code_t spill_each_array(spill_array_t *array, spill_each_fn call, void *context,
-                              spill_error_t *error);
+                              int64_t *skipped, spill_error_t *error);
 
 /*
- * The same with `pass_damaged`, for walks that work on many owners at once: calls `prepare` with
- * the next owners, at most `at_a_time`, before it calls `call` for each of them.
+ * Count the owners of unmanaged arrays that are not empty; 0 unless spill_array_has_unmanaged. It
+ * reads only names of owners, in two walks: the count is off by what is adopted or written between
+ * them. (owners.c)
+ */
+spill_code_t spill_count_unmanaged(spill_array_t *array, int64_t *count, spill_error_t *error);
+
+/*
+ * spill_each_owner with `pass_damaged`, for walks that work on many owners at once: calls `prepare`
+ * with the next owners, at most `at_a_time`, before it calls `call` for each of them.
  */
 typedef spill_code_t (*spill_prepare_fn)(void *context, const spill_listing_t *owners,
                                          spill_error_t *error);
 spill_code_t spill_each_prepared(spill_array_t *array, size_t at_a_time, spill_prepare_fn prepare,
                                  spill_each_fn call, void *context, spill_error_t *error);
 
-/* The same for layout bucket, once for each owner. (spill_each_owner calls for each window.) */
+/* spill_each_owner for layout bucket, once for each owner. (spill_each_owner calls for each
+ * window.) */
 spill_code_t spill_each_bucket_owner(spill_array_t *array, spill_each_fn call, void *context,
                                      bool pass_damaged, spill_error_t *error);
 

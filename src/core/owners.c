@@ -99,6 +99,8 @@ typedef struct each {
     void *context;
     int64_t owners; /* so far */
     bool pass_damaged;
+    bool pass_refused;
+    int64_t refused; /* owners that were skipped for it */
     bool damaged;
     spill_error_t damage; /* the first */
     spill_code_t code;
@@ -122,6 +124,12 @@ static bool call_next(void *context, const spill_value_t *owner)
     }
     each->code = each->call(each->context, owner, &each->error);
     report_walked(each);
+    if (each->code == SPILL_REFUSED && each->pass_refused) {
+        spill_store_log(each->array->store, SPILL_LOG_WARNING, "skipped: %s", each->error.message);
+        each->refused++;
+        each->code = SPILL_OK;
+        return true;
+    }
     if (each->code != SPILL_CORRUPT || !each->pass_damaged)
         return each->code == SPILL_OK;
     const char *what = each->array->store->options.partial ? "incomplete" : "skipped";
@@ -174,13 +182,37 @@ spill_code_t spill_array_has_owner(spill_array_t *array, bool *any, spill_error_
 }
 
 spill_code_t spill_each_array(spill_array_t *array, spill_each_fn call, void *context,
-                              spill_error_t *error)
+                              int64_t *skipped, spill_error_t *error)
 {
-    each_t each = {.array = array, .call = call, .context = context, .pass_damaged = true};
+    const bool unmanaged = spill_array_has_unmanaged(array);
+    each_t each = {.array = array,
+                   .call = call,
+                   .context = context,
+                   .pass_damaged = true,
+                   .pass_refused = unmanaged};
     spill_error_t walk;
-    spill_code_t code =
-        visit_owners(array, spill_array_has_unmanaged(array), call_next, &each, &walk);
+    spill_code_t code = visit_owners(array, unmanaged, call_next, &each, &walk);
+    *skipped = each.refused;
     return end_each(&each, code, &walk, error);
+}
+
+static bool count_owner(void *context, const spill_value_t *owner)
+{
+    (void)owner;
+    ++*(int64_t *)context;
+    return true;
+}
+
+spill_code_t spill_count_unmanaged(spill_array_t *array, int64_t *count, spill_error_t *error)
+{
+    int64_t managed = 0, all = 0;
+    *count = 0;
+    if (!spill_array_has_unmanaged(array))
+        return SPILL_OK;
+    SPILL_TRY(visit_owners(array, false, count_owner, &managed, error));
+    SPILL_TRY(visit_owners(array, true, count_owner, &all, error));
+    *count = all > managed ? all - managed : 0;
+    return SPILL_OK;
 }
 
 /* Walk until a call fails; its code is in each->code. */

@@ -5,6 +5,7 @@
 #include "gateway/gateway_state.h"
 #include "gateway/relay/listen_address.h"
 #include "gateway/relay/serving.h"
+#include "gateway/relay/shared_port.h"
 #include "gateway/status_page.h"
 #include "service/http_server.h"
 #include "service/service_manager.h"
@@ -36,6 +37,7 @@ typedef struct running {
     spill_gateway_options_t options;
     spill_loop_t *loops[LOOPS_MAX];
     size_t loop_count;
+    int announcement; /* of the shared port; -1: none */
     spill_http_server_t *metrics;
     pthread_t reloader; /* reads the definitions again, which waits for the server */
     bool reloads;
@@ -131,11 +133,30 @@ static spill_code_t open_parts(running_t *running, const spill_gateway_options_t
     return SPILL_OK;
 }
 
+/*
+ * Join the gateways of the port, before this process listens there. For port 0 that is after the
+ * system has chosen a port, which no other process has.
+ */
+static spill_code_t join_port(running_t *running, const struct sockaddr_storage *address,
+                              spill_error_t *error)
+{
+    char text[SPILL_ADDRESS_TEXT_BYTES];
+    spill_listen_address_print(address, text);
+    if (running->announcement >= 0 || strcmp(strrchr(text, ':'), ":0") == 0)
+        return SPILL_OK;
+    spill_code_t code = spill_shared_port_join(text, spill_served_database(running->gateway.served),
+                                               &running->announcement, error);
+    return code == SPILL_OK
+               ? code
+               : spill_fail_prefix(error, code, "--listen %s", running->gateway.options->listen);
+}
+
 static spill_code_t open_loops(running_t *running, spill_error_t *error)
 {
     const spill_gateway_options_t *options = running->gateway.options;
     struct sockaddr_storage address;
     SPILL_TRY(spill_listen_address_read(options->listen, SPILL_GATEWAY_PORT, &address, error));
+    SPILL_TRY(join_port(running, &address, error));
     int64_t wanted = options->loops > 0 ? options->loops : sysconf(_SC_NPROCESSORS_ONLN);
     size_t count = wanted < 1 ? 1 : wanted > LOOPS_MAX ? LOOPS_MAX : (size_t)wanted;
     while (running->loop_count < count) {
@@ -146,6 +167,7 @@ static spill_code_t open_loops(running_t *running, spill_error_t *error)
             return spill_fail_prefix(error, code, "--listen %s", options->listen);
     }
     spill_listen_address_print(&address, running->address);
+    SPILL_TRY(join_port(running, &address, error));
     for (size_t i = 0; i < count; i++)
         SPILL_TRY(spill_loop_start(running->loops[i], error));
     return SPILL_OK;
@@ -353,7 +375,10 @@ static bool end_loops(running_t *running, const sigset_t *signals)
 {
     int64_t drain_us = running->gateway.options->drain_seconds * 1000000;
     for (size_t i = 0; i < running->loop_count; i++)
-        spill_loop_drain(running->loops[i]);
+        spill_loop_drain(running->loops[i]); /* closes the listener */
+    if (running->announcement >= 0)
+        close(running->announcement);
+    running->announcement = -1;
     if (await_loops(running, drain_us, signals))
         return true;
     for (size_t i = 0; i < running->loop_count; i++)
@@ -386,6 +411,7 @@ spill_code_t spill_gateway_run(const spill_gateway_options_t *options, FILE *out
     sigset_t signals;
     SPILL_TRY(spill_gateway_check_options(options, error));
     running_t *running = bson_malloc0(sizeof *running);
+    running->announcement = -1;
     atomic_store(&left, running);
     sem_init(&running->wake, 0, 0);
     block_signals(&signals);

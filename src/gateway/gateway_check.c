@@ -1,6 +1,8 @@
 /* serve --check: what would be served, and whether the gateway's user has the rights for it. */
 #include "gateway/gateway.h"
 
+#include "core/array.h"
+#include "definition/schema.h"
 #include "gateway/translate/served.h"
 #include "util/error.h"
 
@@ -31,6 +33,28 @@ static spill_code_t check_server(spill_upstream_t *upstream, FILE *out, spill_er
     return code;
 }
 
+/* An undo that has not ended is no state to leave a served collection in. */
+static spill_code_t note_undo(const spill_served_collection_t *collection, FILE *out,
+                              spill_error_t *error)
+{
+    const spill_definition_t *definition = collection->definition;
+    spill_store_t *store = collection->array->store;
+    spill_stored_definition_t stored;
+    SPILL_SCOPED(spill_free_document) bson_t *document = NULL;
+    SPILL_TRY(store->ops->catalog_get(store, SPILL_CATALOG_DEFINITION, definition->name, &document,
+                                      error));
+    if (!document)
+        return SPILL_OK;
+    SPILL_TRY(spill_stored_definition_from_bson(&stored, document, error));
+    if (stored.undoing != 0)
+        fprintf(out,
+                "%s: note: an undo of '%s' has begun and not ended, so no array is adopted: "
+                "`spillway migrate URI %s --undo --execute' ends it, and with --execute alone "
+                "cancels it\n",
+                collection->collection, definition->name, definition->name);
+    return SPILL_OK;
+}
+
 static spill_code_t check_collection(spill_upstream_t *upstream,
                                      const spill_served_collection_t *collection, FILE *out,
                                      spill_error_t *error)
@@ -51,7 +75,7 @@ static spill_code_t check_collection(spill_upstream_t *upstream,
     spill_upstream_note_missing(upstream, collection->collection, definition->array, note);
     if (note[0] != '\0')
         fprintf(out, "%s: note: %s\n", collection->collection, note);
-    return SPILL_OK;
+    return note_undo(collection, out, error);
 }
 
 spill_code_t spill_gateway_check(const spill_gateway_options_t *options, FILE *out, bool *found,

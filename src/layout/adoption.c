@@ -162,9 +162,9 @@ static spill_code_t check_definition(spill_array_t *array, spill_error_t *error)
     SPILL_TRY(spill_stored_definition_from_bson(&now, stored, error));
     if (now.undoing != 0)
         return refuse(array,
-                      "its migration is being undone. `spillway migrate' with the plan and --undo "
-                      "--execute ends the undo; with --execute alone it migrates again, unless the "
-                      "migration has two stages",
+                      "its migration is being undone. `spillway migrate' with its name (or the "
+                      "plan) and --undo --execute ends the undo; with --execute alone it migrates "
+                      "again, unless the migration has two stages",
                       error);
     spill_definition_t own = array->definition;
     if (spill_definition_adds_id(&own, &now.definition)) /* after this program opened the array */

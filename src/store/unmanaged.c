@@ -119,8 +119,9 @@ bool spill_unmanaged_measure(const spill_definition_t *definition, const bson_t 
 static const char *import_advice(const spill_definition_t *definition)
 {
     if (definition->layout == SPILL_LAYOUT_OUTLIER && spill_schema_of(definition)->appends_to_head)
-        return "use your driver's own reads and updates ($push, $pull, $set), or adopt them: "
-               "`spillway plan' makes a plan for `spillway migrate'";
+        return "read and change them with your driver, also through a gateway ($push, $pull, "
+               "$set), "
+               "or adopt them: `spillway migrate STORE NAME --execute'";
     if (spill_schema_of(definition)->keeps_top_n)
         return "save them elsewhere, unset the field, and append them (`spillway import')";
     if (definition->layout == SPILL_LAYOUT_OUTLIER)

@@ -267,10 +267,12 @@ typedef bool (*spill_owner_totals_fn)(void *context, const spill_owner_totals_t 
  * unmanaged (spill_array_has_unmanaged). `prefix`: only owners that are strings, or ObjectIds in
  * hexadecimal digits, and begin with this text; NULL: all. The elements of other owners are not
  * read. If an owner is SPILL_CORRUPT, report it to the store's log and skip it; the call then
- * returns SPILL_CORRUPT at its end. Memory: one owner's name.
+ * returns SPILL_CORRUPT at its end. *skipped: documents that cannot have the array (core/array.h,
+ * spill_each_array). Memory: one owner's name.
  */
 spill_code_t spill_stats_owners(spill_array_t *array, const char *prefix,
-                                spill_owner_totals_fn visit, void *context, spill_error_t *error);
+                                spill_owner_totals_fn visit, void *context, int64_t *skipped,
+                                spill_error_t *error);
 
 /* How many owners have exactly this many elements. */
 typedef struct spill_stats_length {
@@ -288,6 +290,7 @@ typedef struct spill_stats_owner {
 typedef struct spill_stats {
     int64_t owners;
     int64_t unmanaged; /* of these, owners of unmanaged arrays */
+    int64_t skipped;   /* documents that cannot have the array */
     int64_t elements;
     int64_t bytes; /* of the elements' values */
     /*

@@ -180,7 +180,8 @@ static spill_code_t count_owner(void *context, const spill_value_t *owner, spill
 }
 
 spill_code_t spill_stats_owners(spill_array_t *array, const char *prefix,
-                                spill_owner_totals_fn visit, void *context, spill_error_t *error)
+                                spill_owner_totals_fn visit, void *context, int64_t *skipped,
+                                spill_error_t *error)
 {
     collector_t collector = {.array = array,
                              .prefix = prefix,
@@ -188,7 +189,7 @@ spill_code_t spill_stats_owners(spill_array_t *array, const char *prefix,
                              .context = context,
                              .totals = {.newest_ms = SPILL_DATE_UNKNOWN}};
     bson_init(&collector.owner);
-    spill_code_t code = spill_each_array(array, count_owner, &collector, error);
+    spill_code_t code = spill_each_array(array, count_owner, &collector, skipped, error);
     if (!collector.stopped)
         end_owner(&collector);
     else if (code == SPILL_CANCELLED)
@@ -214,7 +215,7 @@ spill_code_t spill_stats_collect(spill_array_t *array, size_t top, spill_stats_t
 {
     *stats = (spill_stats_t){.largest_max = top};
     stats->largest = bson_malloc((top + 1) * sizeof *stats->largest);
-    return spill_stats_owners(array, NULL, add_owner, stats, error);
+    return spill_stats_owners(array, NULL, add_owner, stats, &stats->skipped, error);
 }
 
 void spill_stats_release(spill_stats_t *stats)

@@ -400,8 +400,12 @@ static spill_code_t visit_undone(spill_store_t *store, const char *shown, const 
     if (!document || spill_stored_definition_from_bson(&stored, document, NULL) != SPILL_OK ||
         stored.undoing == 0) /* `verify' reports a definition that cannot be read */
         return SPILL_OK;
-    SPILL_SCOPED(spill_free_text)
-    char *finish = bson_strdup_printf("spillway migrate %s PLAN --execute --undo", shown);
+    char building[SPILL_NAME_SIZE];
+    SPILL_TRY(spill_building_of_original(store, name, building, error));
+    SPILL_SCOPED(spill_free_text) char *quoted = spill_shell_word(name);
+    SPILL_SCOPED(spill_free_text) /* the original of two stages is undone with the plan */
+    char *finish = bson_strdup_printf("spillway migrate %s %s --execute --undo", shown,
+                                      building[0] != '\0' ? "PLAN" : quoted);
     const spill_status_job_t job = {.kind = SPILL_STATUS_MIGRATION,
                                     .name = name,
                                     .state = "it is being undone; until that has ended, no array "

@@ -72,7 +72,7 @@ static char *command_for(const looking_t *looking, const spill_status_owner_t *f
     SPILL_SCOPED(spill_free_text) char *quoted = spill_shell_word(name);
     SPILL_SCOPED(spill_free_text) char *owner = spill_shell_word(found->owner);
     if (strcmp(found->kind, "lease") == 0)
-        return bson_strdup_printf("spillway migrate %s PLAN --execute", store);
+        return bson_strdup_printf("spillway migrate %s %s --execute", store, quoted);
     return bson_strdup_printf("spillway repair %s %s %s", store, quoted, owner);
 }
 

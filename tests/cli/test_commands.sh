@@ -629,7 +629,7 @@ if command -v script >/dev/null; then # script provides a terminal
     has out "Drop the array of carol in 'events'? Type yes: "
     has out "nothing was changed"
     answer no 4 drop "$db" events
-    has out "Drop definition 'events' with the arrays of all its owners? Type yes: "
+    has out "Drop definition 'events', and delete all elements of all its owners? Type yes: "
     counts "$db" events carol 20
     answer yes 0 drop "$db" events minus
     expect 3 count "$db" events minus

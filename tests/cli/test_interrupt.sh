@@ -114,6 +114,9 @@ kill -INT $pid
 ends $pid 130
 exec 4>&-
 one_line 'run the same command to continue'
+reported=$(grep -oE 'after [0-9]+ records' err)
+expect 1 status "$db"
+has out "${reported#after } of live have been imported so far"
 cat first second |
     "$SPILLWAY" import "$db" ev - --owner by --format ndjson --as live --quiet >out 2>err ||
     fail "the import does not continue: $(cat err)"

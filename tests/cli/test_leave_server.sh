@@ -73,12 +73,22 @@ expect 0 owners "$db" posts.comments --json
 has out '{"owner":"one","elements":1,'
 expect 0 owners "$db" posts.comments --prefix 65f0
 has out '65f0c0ffee0123456789abcd'
+expect 1 copy "$db" ./copied
+has err "posts.comments: 3 arrays that Spillway does not manage are left out"
+has out '"owners":2,"unmanaged":3,"elements":2520'
+expect 1 convert "$db" posts.comments --layout reference --as posts.apart --dry-run --json
+has err "posts.comments: 3 arrays that Spillway does not manage are left out"
+has out '"owners":2,"unmanaged":3,"elements":2520'
 clean "$db"
 
 # ---- messages ------------------------------------------------------------------------------------
 
 # shellcheck disable=SC2016 # $pull is an operator
 {
+    expect 0 count "$db" posts.comments short --json
+    has out '{"owner":"short","count":3,"head":3,"pages":0}'
+    expect 4 read "$db" posts.comments short
+    has err 'also through a gateway'
     expect 4 remove "$db" posts.comments short 1
     has err '$pull'
     expect 3 count "$db" posts.comments 65f0c0ffee0123456789abce
@@ -103,7 +113,9 @@ clean "$db"
 # ---- undo what fits ------------------------------------------------------------------------------
 
 expect 3 migrate "$db" no.such --undo
-has err "there is no file and no definition 'no.such' to undo"
+has err "there is no plan (file) and no definition 'no.such'"
+expect 3 migrate "$db" no.such --execute
+has err "there is no plan (file) and no definition 'no.such'"
 expect 1 migrate "$db" posts.comments --undo
 has err 'owner "large" of'
 has err '1 owner would stay managed'
@@ -122,6 +134,9 @@ expect 0 export "$db" posts.comments
 clean "$db"
 expect 1 status "$db"
 has out 'it is being undone'
+has out "continue with: spillway migrate $db posts.comments --execute --undo"
+expect 0 serve "$uri" --check
+has out "posts: note: an undo of 'posts.comments' has begun and not ended, so no array is adopted"
 # No sweep adopts what was undone. The array that stays accepts appends.
 expect 4 sweep "$db" posts.comments
 expect 0 append "$db" posts.comments large '{"n": 20}'
@@ -133,6 +148,18 @@ expect 4 migrate "$db" posts.comments --undo --execute --yes
 has err "1 owner of 'posts.comments' cannot be undone; this run has changed nothing"
 has err '--layout reference'
 
+# The definition's name is enough to cancel the undo, and to migrate what is long before a gateway starts.
+expect 0 migrate "$db" posts.comments
+has err 'an undo of this migration has begun and not ended'
+has out '4 arrays to reshape'
+expect 0 migrate "$db" posts.comments --execute
+has err "an undo had begun and not ended; it is cancelled"
+"$python" posts.py "$uri" show >after
+has after 'long 1000 managed'
+expect 0 status "$db"
+expect 1 migrate "$db" posts.comments --undo --execute --yes
+has err "To go back: \`spillway migrate STORE posts.comments --execute'"
+
 # ---- the ways on ---------------------------------------------------------------------------------
 
 # A document for each element.
@@ -143,6 +170,9 @@ expect 3 define "$db" posts.comments
 "$python" posts.py "$uri" show >after
 has after 'long 2498 plain'
 has after 'short 3 plain'
+# The name of a definition that arrays cannot be migrated to in place.
+expect 4 migrate "$db" comments.apart --execute
+has err "arrays get it with a plan only"
 expect 0 drop "$db" comments.apart --yes
 
 # A shorter array.
@@ -154,3 +184,31 @@ expect 0 migrate "$db" posts.comments --undo --execute --yes
 "$python" posts.py "$uri" show >after
 has after 'large 5 plain'
 expect 3 define "$db" posts.comments
+
+# ---- many arrays that cannot be adopted ----------------------------------------------------------
+
+"$python" - "$uri" <<'EOF'
+import sys, pymongo
+people = pymongo.MongoClient(sys.argv[1]).get_default_database().people
+people.insert_many([{"_id": n, "activities": list(range(12)), "overflowPages": "none"} for n in range(13)])
+EOF
+expect 0 define "$db" activities --preset feed-recent --collection people --array activities --threshold 4 --page 4 --quiet
+expect 1 migrate "$db" activities --execute
+[ "$(grep -c 'spillway: skipped: owner' err)" = 10 ] || fail "not ten owners are printed: $(cat err)"
+has err "activities: 3 more owners were skipped (--log FILE lists all)"
+
+# ---- documents in which the path of the array leads through an array -----------------------------
+
+"$python" - "$uri" <<'EOF'
+import sys, pymongo
+teams = pymongo.MongoClient(sys.argv[1]).get_default_database().teams
+teams.insert_many([{"_id": 1, "stats": {"events": [1, 2]}}, {"_id": 2, "stats": [{"events": [1]}]}, {"_id": 3, "stats": {"events": [3]}}])
+EOF
+expect 0 define "$db" events --preset gateway --collection teams --array stats.events --quiet
+for command in stats owners export; do
+    expect 1 "$command" "$db" events
+    has err "skipped: owner 2 of 'events'"
+done
+has out '"3" },"seq":0,'
+expect 1 stats "$db" --json
+has out '"owners":2,"unmanaged":2,"elements":3'

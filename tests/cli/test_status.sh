@@ -141,7 +141,7 @@ database.pages.insert_one(page)'
 expect 1 status "$db" --owners
 has out 'lease of ev, owner "full": its document is full, and a migration has copied pages from it and not ended'
 has out 'last changed '
-has out "continue with: spillway migrate $db PLAN --execute"
+has out "continue with: spillway migrate $db ev --execute"
 
 # More owners than are listed.
 with_database 'page = database.pages.find_one({"_id.page": 0})
@@ -256,7 +256,7 @@ database.users.insert_one({"_id": "late", "events": [{"n": n} for n in range(30)
 expect 1 status "$db"
 has out 'migration of ev: it is being undone; until that has ended, no array is adopted'
 has out 'last changed 0 minutes ago'
-has out "continue with: spillway migrate $db PLAN --execute --undo"
+has out "continue with: spillway migrate $db ev --execute --undo"
 expect 4 sweep "$db" ev
 has err "'ev': an undo of the migration has begun and not ended"
 expect 0 migrate "$db" users.json

@@ -113,3 +113,16 @@ refuse_gateway() {
     grep -q '^spillway serve mongodb://' ps.out || fail "ps shows $(cat ps.out)"
 }
 start_gateway refuse_gateway
+
+# A port of a gateway: one of the same database may share it, for an upgrade. One of another is refused.
+share_port() {
+    local other
+    other=$(database_at "$SPILLWAY_TEST_AUTH_URI" other)
+    expect 4 serve "$other$options" --listen "$address"
+    has err "process $gateway_PID is a gateway of another database at $address: choose another port"
+    "$SPILLWAY" serve "$writer$options" --listen "$address" >second.out 2>second.err &
+    local second=$!
+    await "the second gateway listens" grep -q "listening on mongodb://$address/" second.out
+    kill "$second" && wait "$second"
+}
+start_gateway share_port

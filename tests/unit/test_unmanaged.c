@@ -27,7 +27,7 @@ static void advice_depends_on_layout(void **state)
 {
     (void)state;
     assert_advice("feed-recent", SPILL_LAYOUT_OUTLIER, "",
-                  "`spillway plan' makes a plan for `spillway migrate'");
+                  "or adopt them: `spillway migrate STORE NAME --execute'");
     assert_advice("feed", SPILL_LAYOUT_OUTLIER, "", "`spillway convert --keep oldest'");
     assert_advice("feed-recent", SPILL_LAYOUT_CAPPED, "",
                   "convert that to this layout (`spillway convert')");

@@ -15,6 +15,7 @@
  *   hello.c           the gateway's answer to hello; own_reply.c makes its error replies
  *   authentication.c  the name of the client's user
  *   limits.c          memory and connections, counted; listen_address.c reads addresses
+ *   shared_port.c     gateways of one database that share a port, and none of another one
  *
  * At any time, one command of a client is in progress. Its further messages wait.
  *

@@ -429,8 +429,12 @@ static spill_code_t end_import(import_t *import, const spill_chunk_t *chunk, boo
 static spill_code_t process_or_stop(import_t *import, const spill_chunk_t *chunk, bool resumed,
                                     bool was_finished, spill_error_t *error)
 {
-    if (spill_store_stopped(import->store)) /* an interruption may have cut the chunk short */
+    if (spill_store_stopped(import->store)) { /* an interruption may have cut the chunk short */
+        spill_error_t late;                   /* ignored: the next run finds out what was applied */
+        if (import->result->records > 0 && !import->checkpoint.applied)
+            save_applied(import, false, &late);
         return spill_fail(error, SPILL_CANCELLED, "the import was interrupted");
+    }
     SPILL_TRY(process_chunk(import, chunk, resumed, error));
     return chunk->last ? end_import(import, chunk, was_finished, error) : SPILL_OK;
 }

@@ -69,8 +69,8 @@ spill_code_t spill_undoing_check(spill_store_t *store, const char *name, spill_e
         return SPILL_OK;
     return spill_fail(error, SPILL_REFUSED,
                       "'%s': an undo of the migration has begun and not ended. `spillway migrate' "
-                      "with the plan and --undo --execute ends it; with --execute alone it "
-                      "migrates again, unless the migration has two stages",
+                      "with its name (or the plan) and --undo --execute ends it; with --execute "
+                      "alone it migrates again, unless the migration has two stages",
                       name);
 }
 
