@@ -40,6 +40,18 @@ typedef struct consolidate_run {
 
 /* ---- progress and log ------------------------------------------------------------------------ */
 
+/* "12 of 40 documents", or "52 documents" if the estimate is too small: a cut-over compares often.
+ */
+static void describe_documents(const spill_consolidate_progress_t *progress, char *text,
+                               size_t size)
+{
+    int64_t done = progress->documents, all = progress->documents_all;
+    if (done <= all)
+        snprintf(text, size, "%" PRId64 " of %" PRId64 " documents", done, all);
+    else
+        snprintf(text, size, "%s", spill_counted_text(done, "document", "documents").text);
+}
+
 static void show_progress(void *context, const spill_consolidate_progress_t *progress)
 {
     consolidate_run_t *run = context;
@@ -52,11 +64,12 @@ static void show_progress(void *context, const spill_consolidate_progress_t *pro
         spill_cli_progress_restart(shown, 0);
     }
     double seconds = now - run->pass_began;
-    spill_cli_progress_part(
-        shown, progress->documents, progress->documents_all,
-        "pass %" PRId64 ": %zu of %zu collections, %" PRId64 " of %" PRId64 " documents, %.0f/s",
-        progress->pass, progress->collections, progress->collections_all, progress->documents,
-        progress->documents_all, seconds > 0 ? (double)progress->documents / seconds : 0);
+    char documents[64];
+    describe_documents(progress, documents, sizeof documents);
+    spill_cli_progress_part(shown, progress->documents, progress->documents_all,
+                            "pass %" PRId64 ": %zu of %zu collections, %s, %.0f/s", progress->pass,
+                            progress->collections, progress->collections_all, documents,
+                            seconds > 0 ? (double)progress->documents / seconds : 0);
 }
 
 static void note_work(void *context, const char *collection)

@@ -304,6 +304,11 @@ has out ' --execute --undo'
 with_database 'database["spillway.imports"].update_one({"_id": {"$regex": ":consolidate$"}}, {"$set": {"entry.phase": "copying"}})'
 expect 3 count "$db" ev alice
 has err "there is no definition 'ev' in the store (there are: none)"
+# The progress of a cut-over, which compares collections again and again, names no total that is too small.
+python3 "$here/terminal.py" 150 lines "$SPILLWAY" consolidate "$db" rooms.json --execute --cut-over --yes --rate 400 >progress.out
+grep -q 'collections, [0-9]* documents, ' progress.out || fail "no progress: $(cat progress.out)"
+awk '{ for (i = 2; i < NF; i++) if ($(i + 2) ~ /^documents/ && $i == "of" && $(i - 1) + 0 > $(i + 1) + 0) exit 1 }' progress.out ||
+    fail "more documents than there are: $(cat progress.out)"
 expect 0 consolidate "$db" rooms.json --execute --undo --yes --quiet
 expect 3 status "$db"
 has err 'the database has no Spillway definitions'
