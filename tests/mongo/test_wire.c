@@ -374,7 +374,7 @@ static void open_large(wire_t *wire, spill_keep_t keep, spill_array_order_t orde
  */
 static void check_large(spill_keep_t keep, spill_array_order_t order)
 {
-    enum { REQUESTS_MOST = 7, BYTES_MOST = (LARGE_READ + 2) * LARGE_BYTES };
+    enum { REQUESTS_MOST = 6, BYTES_MOST = (LARGE_READ + 2) * LARGE_BYTES };
     wire_t wire;
     spill_read_options_t options;
     spill_slice_t *slice;
