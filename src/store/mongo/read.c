@@ -39,12 +39,7 @@ typedef struct query {
 static void find_page_holding(const search_t *search, query_t *query)
 {
     const spill_request_t *request = search->document->request;
-    bool forward = request->read.want_beyond && request->read.want == SPILL_WANT_FORWARD;
-    int64_t last = request->read.seq, ahead = request->read.limit;
-    if (request->read.page_length > 0 && ahead > request->read.page_length)
-        ahead = request->read.page_length;
-    if (forward && last < INT64_MAX - ahead)
-        last += ahead;
+    int64_t last = spill_mongo_last_begin(request);
     spill_mongo_append_page_owner(request, &query->filter);
     BCON_APPEND(&query->filter, SPILL_STORED_PAGE_FIRST, "{", "$lte", BCON_INT64(last), "$gt",
                 BCON_INT64(search->over), "}", SPILL_STORED_PAGE_INCARNATION,
@@ -511,14 +506,6 @@ static spill_code_t run_search(spill_mongo_t *store, const search_t *search,
     return findings.code;
 }
 
-/* How far below a number the page that holds it usually begins. */
-static int64_t usual_reach(const spill_request_t *request)
-{
-    int64_t capacity = request->definition->largest.page_capacity;
-    int64_t length = request->read.page_length;
-    return length > 0 ? length + (length + 1) / 2 : capacity;
-}
-
 /*
  * The page that holds a number begins at most one page's length below it, unless numbers between
  * two pages were deleted. A server may read and sort all documents that it finds; the DocumentDB
@@ -530,14 +517,13 @@ static spill_code_t find_holding(spill_mongo_t *store, const spill_mongo_documen
 {
     enum { GROW = 8 };
     const spill_request_t *request = document->request;
-    int64_t seq = request->read.seq, reach = usual_reach(request);
-    bool both = request->read.want_beyond;
+    int64_t seq = request->read.seq, reach = spill_mongo_usual_reach(request);
     spill_request_t alone = *request; /* there may be many short pages beyond */
     spill_mongo_document_t one = *document;
     alone.read.want_beyond = false;
     one.request = &alone;
     search_t search = {.document = document};
-    if (both && request->read.want == SPILL_WANT_BACKWARD)
+    if (request->read.want_beyond && request->read.want == SPILL_WANT_BACKWARD)
         reach *= 2;
     for (;;) {
         search.over = seq >= reach ? seq - reach : -1;
