@@ -414,6 +414,103 @@ static void bench_kind(bench_t *bench, const kind_t *kind)
     close_store(bench);
 }
 
+/* ---- large elements -------------------------------------------------------------------------- */
+
+enum { LARGE = 100, LARGE_BYTES = 500000, LARGE_READ = 5, NEAR = 5, FAR = 90 };
+
+/* Reads of LARGE_READ elements at one place of an owner whose pages have one element each. */
+typedef struct place {
+    spill_array_t *array;
+    int64_t at;
+    spill_order_t order;
+} place_t;
+
+static void reads_at(void *context, int thread, int count)
+{
+    const place_t *place = context;
+    (void)thread;
+    for (int i = 0; i < count; i++) {
+        bson_t storage = BSON_INITIALIZER;
+        spill_value_t owner = spill_value_from_utf8(&storage, "large");
+        spill_read_options_t options;
+        spill_slice_t *slice;
+        spill_error_t error;
+        spill_read_options_init(&options);
+        options.order = place->order;
+        options.limit = LARGE_READ;
+        if (place->order == SPILL_OLDEST_FIRST)
+            options.after = place->at - 1;
+        else
+            options.before = place->at;
+        measure_check(spill_array_read(place->array, &owner, &options, &slice, &error), &error);
+        if (slice->count != LARGE_READ)
+            measure_stop("a read at %" PRId64 " has %zu elements", place->at, slice->count);
+        spill_slice_free(slice);
+        bson_destroy(&storage);
+    }
+}
+
+static void fill_large(spill_array_t *array)
+{
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t owner = spill_value_from_utf8(&storage, "large");
+    char *text = bson_malloc(LARGE_BYTES);
+    for (int i = 0; i < LARGE; i++) {
+        bson_t element = BSON_INITIALIZER;
+        spill_error_t error;
+        uint64_t random = (uint64_t)i + 1;
+        for (int k = 0; k < LARGE_BYTES; k++) { /* text that does not compress well */
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            text[k] = (char)('!' + (random >> 33) % 90);
+        }
+        bson_append_utf8(&element, "t", 1, text, LARGE_BYTES);
+        spill_value_t value = spill_value_from_document(&element);
+        measure_check(spill_array_append(array, &owner, &value, 1, NULL, NULL, &error), &error);
+        bson_destroy(&element);
+    }
+    bson_free(text);
+    bson_destroy(&storage);
+}
+
+/* A page that is far from an end, against one that is near to it. On a server only. */
+static void bench_large(bench_t *bench, spill_keep_t keep)
+{
+    const char *name = keep == SPILL_KEEP_NEWEST ? "large-newest" : "large-oldest";
+    spill_definition_t definition;
+    spill_error_t error;
+    spill_array_t *array;
+    if (!bench->server || (bench->layout && strcmp(bench->layout, name) != 0))
+        return;
+    open_store(bench);
+    spill_definition_init(&definition, "large");
+    definition.keep = keep;
+    definition.bounds = (spill_bounds_t){.threshold = 1000,
+                                         .page_capacity = 1000,
+                                         .head_bytes_max = 1 << 20,
+                                         .page_bytes_max = 1 << 20};
+    measure_check(spill_store_define(bench->store, &definition, &error), &error);
+    measure_check(spill_array_open(bench->store, "large", &array, &error), &error);
+    fill_large(array);
+    for (int backward = 0; backward < 2; backward++) {
+        char row[48];
+        spill_order_t order = backward ? SPILL_NEWEST_FIRST : SPILL_OLDEST_FIRST;
+        snprintf(row, sizeof row, "%s-%s", name, backward ? "down" : "up");
+        place_t far = {array, FAR, order}, near = {array, NEAR + LARGE_READ, order};
+        measure_figure_t figure = {.name = row,
+                                   .what = "5 of 500 KB at page 90, against page 10",
+                                   .bar = 1.5,
+                                   .at_most = true,
+                                   .threads = 1,
+                                   .rounds = 9,
+                                   .ours = {reads_at, &far, 2},
+                                   .other = {reads_at, &near, 2}};
+        if (measure_wanted(&bench->report, row))
+            measure_figure(&bench->report, &figure);
+    }
+    spill_array_close(array);
+    close_store(bench);
+}
+
 /* ---- main ------------------------------------------------------------------------------------ */
 
 int main(int argc, char **argv)
@@ -454,5 +551,7 @@ int main(int argc, char **argv)
     measure_print_header();
     for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
         bench_kind(&bench, &KINDS[i]);
+    bench_large(&bench, SPILL_KEEP_NEWEST);
+    bench_large(&bench, SPILL_KEEP_OLDEST);
     return bench.report.failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

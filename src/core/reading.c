@@ -64,9 +64,11 @@ static bool goes_beyond(const spill_reading_t *reading, int64_t page, spill_want
                         int64_t seq)
 {
     const spill_definition_t *definition = &reading->owner->array->definition;
-    int64_t length = definition->bounds.page_capacity;
+    int64_t length = spill_page_length(definition, &reading->head.state);
     int64_t left = (int64_t)(reading->limit - reading->run.count);
     int64_t begin = reading->schema->appends_to_head ? 0 : spill_state_end(&reading->head.state);
+    if (length == 0)
+        length = definition->bounds.page_capacity;
     if (page == 0 && want == SPILL_WANT_BACKWARD)
         return false;
     if (page >= 0)
@@ -132,6 +134,8 @@ spill_code_t spill_reading_read_page(spill_reading_t *reading, int64_t page, spi
     read.read.pages = reading->head.state.pages;
     read.read.want = want;
     read.read.seq = seq;
+    read.read.page_length =
+        spill_page_length(&reading->owner->array->definition, &reading->head.state);
     read.read.limit = (int64_t)(reading->limit - reading->run.count);
     read.read.want_beyond = goes_beyond(reading, page, want, seq);
     read.read.unsized = true;

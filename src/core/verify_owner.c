@@ -377,11 +377,7 @@ static spill_code_t first_page(spill_inspection_t *inspection, const spill_state
         !spill_schema_of(&inspection->owner->array->definition)->appends_to_head)
         return SPILL_OK;
     spill_response_t response = SPILL_RESPONSE_INIT;
-    spill_request_t read =
-        spill_owner_request(inspection->owner, SPILL_REQUEST_READ, SPILL_PAGE_HOLDING);
-    read.incarnation = head->incarnation;
-    read.read.pages = head->pages;
-    read.read.seq = head->watermark;
+    spill_request_t read = spill_outlier_request_holding(inspection->owner, head, head->watermark);
     spill_code_t code = spill_owner_call(inspection->owner, &read, &response, error);
     if (code == SPILL_OK && response.state.present)
         *page = response.state.page;

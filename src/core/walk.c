@@ -322,10 +322,7 @@ static spill_code_t first_counted(const spill_owner_t *owner, const spill_state_
     if (head->watermark == 0 || head->pages == 0)
         return SPILL_OK;
     SPILL_SCOPED(spill_response_release) spill_response_t response = SPILL_RESPONSE_INIT;
-    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_PAGE_HOLDING);
-    read.incarnation = head->incarnation;
-    read.read.pages = head->pages;
-    read.read.seq = head->watermark;
+    spill_request_t read = spill_outlier_request_holding(owner, head, head->watermark);
     SPILL_TRY(spill_owner_call(owner, &read, &response, error));
     if (response.state.present)
         *page = response.state.page;

@@ -65,6 +65,28 @@ int64_t spill_state_live_within(const spill_state_t *state, int64_t from, int64_
     return high - low - deleted;
 }
 
+int64_t spill_page_length(const spill_definition_t *definition, const spill_state_t *head)
+{
+    bool newest = spill_schema_of(definition)->appends_to_head;
+    int64_t numbers = newest ? head->first : head->total - spill_state_end(head);
+    int64_t pages = newest ? head->pages : head->pages - 1; /* without the tail */
+    if (pages <= 0 || numbers <= 0)
+        return 0;
+    int64_t length = numbers > pages ? numbers / pages : 1;
+    return length < definition->bounds.page_capacity / 3 ? length : 0;
+}
+
+spill_request_t spill_outlier_request_holding(const spill_owner_t *owner, const spill_state_t *head,
+                                              int64_t seq)
+{
+    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_PAGE_HOLDING);
+    read.incarnation = head->incarnation;
+    read.read.pages = head->pages;
+    read.read.seq = seq;
+    read.read.page_length = spill_page_length(&owner->array->definition, head);
+    return read;
+}
+
 /* Does the head have this number, if any document has it? */
 static bool in_head(const spill_schema_t *schema, const spill_state_t *head, int64_t seq)
 {
@@ -85,11 +107,9 @@ spill_code_t spill_outlier_locate(const spill_owner_t *owner, const spill_state_
         return SPILL_OK;
     }
     bool referenced = spill_schema_of(&owner->array->definition)->has_referenced_elements;
-    spill_request_t read =
-        spill_owner_request(owner, SPILL_REQUEST_READ, referenced ? seq : SPILL_PAGE_HOLDING);
-    read.incarnation = head->incarnation;
-    read.read.pages = head->pages;
-    read.read.seq = seq;
+    spill_request_t read = spill_outlier_request_holding(owner, head, seq);
+    if (referenced)
+        read.page = seq;
     read.read.want = want;
     read.read.limit = limit;
     SPILL_TRY(spill_owner_call(owner, &read, page, error));

@@ -70,6 +70,16 @@ spill_limits_t spill_document_limits(const spill_definition_t *definition,
 int64_t spill_document_after(const spill_schema_t *schema, int64_t page, int64_t pages);
 int64_t spill_document_before(const spill_schema_t *schema, int64_t page, int64_t pages);
 
+/*
+ * How many numbers a page of this owner has on average, as its head counts them, if that is much
+ * less than a page may have: the elements are large. 0: it is not, or the head does not tell.
+ */
+int64_t spill_page_length(const spill_definition_t *definition, const spill_state_t *head);
+
+/* A READ of the page that holds the number, as the head counts pages. The caller sets `want`. */
+spill_request_t spill_outlier_request_holding(const spill_owner_t *owner, const spill_state_t *head,
+                                              int64_t seq);
+
 /* Make the request that appends a part to a document within the definition's bounds. */
 spill_request_t spill_append_request(const spill_owner_t *owner, int64_t page,
                                      const spill_part_t *part);

@@ -126,10 +126,7 @@ spill_code_t spill_outlier_trimmed_pages(const spill_owner_t *owner, const spill
     if (head->pages == 0 || head->watermark == 0)
         return SPILL_OK;
     SPILL_SCOPED(spill_response_release) spill_response_t page = SPILL_RESPONSE_INIT;
-    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_PAGE_HOLDING);
-    read.incarnation = head->incarnation;
-    read.read.pages = head->pages;
-    read.read.seq = head->watermark - 1;
+    spill_request_t read = spill_outlier_request_holding(owner, head, head->watermark - 1);
     SPILL_TRY(spill_owner_call(owner, &read, &page, error));
     if (page.state.present) {
         *from = *end = page.state.page;
@@ -181,10 +178,7 @@ static spill_code_t round_to_part(const spill_owner_t *owner, const spill_state_
         return SPILL_OK;
     SPILL_SCOPED(spill_response_release) spill_response_t part = SPILL_RESPONSE_INIT;
     const spill_state_t *state = &part.state;
-    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_PAGE_HOLDING);
-    read.incarnation = head->incarnation;
-    read.read.pages = head->pages;
-    read.read.seq = *watermark;
+    spill_request_t read = spill_outlier_request_holding(owner, head, *watermark);
     SPILL_TRY(spill_owner_call(owner, &read, &part, error));
     if (!state->present)
         *watermark = spill_state_end(head);

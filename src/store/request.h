@@ -262,6 +262,8 @@ typedef struct spill_read {
      * store may return it too (response->beyond), if that saves a round trip.
      */
     bool want_beyond;
+    /* SPILL_PAGE_HOLDING: how many numbers a page has, if much less than it may have; or 0. */
+    int64_t page_length;
     bool append_follows; /* if the owner is absent, a store may remember that for the append */
     bool may_be_old;     /* a replicated store may read a copy that lags: see core/reading.h */
     /*

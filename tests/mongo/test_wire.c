@@ -326,6 +326,90 @@ static void keep_oldest_at_front(void **state)
     check_costs(SPILL_KEEP_OLDEST, SPILL_ARRAY_NEWEST_FIRST);
 }
 
+/* ---- large elements -------------------------------------------------------------------------- */
+
+enum { LARGE_BYTES = 40000, LARGE = 60, LARGE_READ = 5 };
+
+/* Append LARGE elements. The byte bound lets a page have one of them, the element bound CAPACITY.
+ */
+static void open_large(wire_t *wire, spill_keep_t keep, spill_array_order_t order)
+{
+    spill_definition_t definition;
+    spill_append_result_t result;
+    spill_error_t error;
+    char *text = bson_malloc(LARGE_BYTES);
+    spill_definition_init(&definition, "large");
+    definition.keep = keep;
+    definition.order = order;
+    definition.bounds.threshold = THRESHOLD;
+    definition.bounds.page_capacity = CAPACITY;
+    definition.bounds.head_bytes_max = 2 * LARGE_BYTES;
+    definition.bounds.page_bytes_max = 3 * LARGE_BYTES / 2;
+    strcpy(definition.array, "stats.events");
+    strcpy(definition.collection, "large");
+    strcpy(definition.page_collection, "large.pages");
+    open_wire(wire, keep, order);
+    spill_array_close(wire->array);
+    expect_ok(spill_store_define(wire->store, &definition, &error), &error);
+    expect_ok(spill_array_open(wire->store, "large", &wire->array, &error), &error);
+    for (int i = 0; i < LARGE; i++) {
+        bson_t element = BSON_INITIALIZER;
+        memset(text, 'a' + i % 26, LARGE_BYTES);
+        bson_append_utf8(&element, "t", 1, text, LARGE_BYTES);
+        spill_value_t value = spill_value_from_document(&element);
+        expect_ok(spill_array_append(wire->array, &wire->owner, &value, 1, NULL, &result, &error),
+                  &error);
+        bson_destroy(&element);
+    }
+    bson_free(text);
+    spill_count_t count;
+    expect_ok(spill_array_count(wire->array, &wire->owner, &count, &error), &error);
+    assert_int_equal(count.count, LARGE);
+    assert_true(count.pages >= LARGE / 2);
+}
+
+/*
+ * Read LARGE_READ elements at each place. Neither the requests nor the bytes depend on the number
+ * of pages on one side of it.
+ */
+static void check_large(spill_keep_t keep, spill_array_order_t order)
+{
+    enum { REQUESTS_MOST = 6, BYTES_MOST = (LARGE_READ + 2) * LARGE_BYTES };
+    wire_t wire;
+    spill_read_options_t options;
+    spill_slice_t *slice;
+    spill_error_t error;
+    open_large(&wire, keep, order);
+    for (int place = LARGE_READ; place <= LARGE - LARGE_READ; place++) {
+        for (int forward = 0; forward < 2; forward++) {
+            spill_read_options_init(&options);
+            options.limit = LARGE_READ;
+            options.order = forward ? SPILL_OLDEST_FIRST : SPILL_NEWEST_FIRST;
+            options.after = forward ? place - 1 : -1;
+            options.before = forward ? INT64_MAX : place;
+            proxy_counts_t counts = proxy_counts(wire.proxy);
+            expect_ok(spill_array_read(wire.array, &wire.owner, &options, &slice, &error), &error);
+            proxy_counts_t cost = since(&wire, &counts);
+            assert_int_equal(slice->count, LARGE_READ);
+            assert_int_equal(slice->elements[0].seq, forward ? place : place - 1);
+            if (cost.requests > REQUESTS_MOST || cost.reply_bytes > BYTES_MOST)
+                fail_msg("%s %d: %" PRId64 " requests, %" PRId64 " bytes",
+                         forward ? "from" : "before", place, cost.requests, cost.reply_bytes);
+            spill_slice_free(slice);
+        }
+    }
+    close_wire(&wire);
+}
+
+static void large_elements(void **state)
+{
+    (void)state;
+    check_large(SPILL_KEEP_NEWEST, SPILL_ARRAY_OLDEST_FIRST);
+    check_large(SPILL_KEEP_OLDEST, SPILL_ARRAY_OLDEST_FIRST);
+    check_large(SPILL_KEEP_NEWEST, SPILL_ARRAY_NEWEST_FIRST);
+    check_large(SPILL_KEEP_OLDEST, SPILL_ARRAY_NEWEST_FIRST);
+}
+
 /* The append to a full capped head drops the oldest elements in the same command. */
 static void check_capped(spill_array_order_t order)
 {
@@ -407,6 +491,7 @@ int main(void)
         cmocka_unit_test(keep_oldest),
         cmocka_unit_test(keep_newest_at_front),
         cmocka_unit_test(keep_oldest_at_front),
+        cmocka_unit_test(large_elements),
         cmocka_unit_test(capped),
         cmocka_unit_test(capped_at_front),
         cmocka_unit_test(young_owner),

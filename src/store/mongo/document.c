@@ -369,3 +369,19 @@ void spill_mongo_bucket_fields(const spill_mongo_document_t *document, bson_t **
     bson_destroy(*fields);
     *fields = without;
 }
+
+int64_t spill_mongo_usual_reach(const spill_request_t *request)
+{
+    int64_t length = request->read.page_length;
+    return length > 0 ? length + (length + 1) / 2 : request->definition->largest.page_capacity;
+}
+
+int64_t spill_mongo_last_begin(const spill_request_t *request)
+{
+    int64_t seq = request->read.seq, ahead = request->read.limit;
+    if (request->read.page_length > 0 && ahead > request->read.page_length)
+        ahead = request->read.page_length;
+    if (!request->read.want_beyond || request->read.want != SPILL_WANT_FORWARD)
+        return seq;
+    return seq < INT64_MAX - ahead ? seq + ahead : seq;
+}

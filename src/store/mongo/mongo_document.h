@@ -381,4 +381,10 @@ void spill_mongo_exclude_own(const spill_definition_t *definition, bson_t *proje
 /* Read `fields` of an answer into *fields, which the caller destroys. */
 void spill_mongo_decode_fields(const bson_t *projected, bson_t **fields);
 
+/* SPILL_PAGE_HOLDING: how far below its number the page usually begins. (document.c) */
+int64_t spill_mongo_usual_reach(const spill_request_t *request);
+
+/* SPILL_PAGE_HOLDING: the highest number at which a page that is found may begin. (document.c) */
+int64_t spill_mongo_last_begin(const spill_request_t *request);
+
 #endif

@@ -34,15 +34,12 @@ typedef struct query {
 /*
  * Find the last committed page of this incarnation that begins at or below seq, by an index on
  * (owner, first); see catalog.c. With want_beyond also find the page before it, or the page that
- * begins within the next `limit` numbers.
+ * begins within the next `limit` numbers, but no further than a page's usual length.
  */
 static void find_page_holding(const search_t *search, query_t *query)
 {
     const spill_request_t *request = search->document->request;
-    bool forward = request->read.want_beyond && request->read.want == SPILL_WANT_FORWARD;
-    int64_t last = request->read.seq;
-    if (forward && last < INT64_MAX - request->read.limit)
-        last += request->read.limit;
+    int64_t last = spill_mongo_last_begin(request);
     spill_mongo_append_page_owner(request, &query->filter);
     BCON_APPEND(&query->filter, SPILL_STORED_PAGE_FIRST, "{", "$lte", BCON_INT64(last), "$gt",
                 BCON_INT64(search->over), "}", SPILL_STORED_PAGE_INCARNATION,
@@ -511,30 +508,34 @@ static spill_code_t run_search(spill_mongo_t *store, const search_t *search,
 
 /*
  * The page that holds a number begins at most one page's length below it, unless numbers between
- * two pages were deleted. So search that range first: a server may sort all documents that it
- * finds.
+ * two pages were deleted. A server may read and sort all documents that it finds; the DocumentDB
+ * engine does. So search a short range below the number first, of the owner's usual page length.
+ * While it has no page, search a range eight times as long.
  */
 static spill_code_t find_holding(spill_mongo_t *store, const spill_mongo_document_t *document,
                                  spill_response_t *response, spill_error_t *error)
 {
+    enum { GROW = 8 };
     const spill_request_t *request = document->request;
-    int64_t reach = request->definition->largest.page_capacity;
-    if (request->read.want_beyond && request->read.want == SPILL_WANT_BACKWARD)
-        reach *= 2;
-    search_t near = {.document = document, .over = request->read.seq - reach};
-    search_t any = {.document = document, .over = -1};
-    if (near.over < 0)
-        return run_search(store, &any, response, error);
-    SPILL_TRY(run_search(store, &near, response, error));
-    if (response->state.present)
-        return SPILL_OK;
+    int64_t seq = request->read.seq, reach = spill_mongo_usual_reach(request);
     spill_request_t alone = *request; /* there may be many short pages beyond */
     spill_mongo_document_t one = *document;
     alone.read.want_beyond = false;
     one.request = &alone;
-    any.document = &one;
-    spill_response_clear(response);
-    return run_search(store, &any, response, error);
+    search_t search = {.document = document};
+    if (request->read.want_beyond && request->read.want == SPILL_WANT_BACKWARD)
+        reach *= 2;
+    for (;;) {
+        search.over = seq >= reach ? seq - reach : -1;
+        SPILL_TRY(run_search(store, &search, response, error));
+        bool missed = response->beyond.present; /* only pages after the number were found */
+        if (response->state.present || (search.over < 0 && !missed))
+            return SPILL_OK;
+        search.document = &one;
+        spill_response_clear(response);
+        if (!missed)
+            reach = reach < INT64_MAX / GROW ? reach * GROW : INT64_MAX;
+    }
 }
 
 /* ---- runs of referenced elements ------------------------------------------------------------- */
