@@ -92,7 +92,7 @@ bool spill_job_metrics_longest(spill_job_metrics_t *metrics, spill_job_owner_t *
 
 spill_value_t spill_job_owner_value(const spill_job_owner_t *owner)
 {
-    return (spill_value_t){.type = owner->type,
+    return (spill_value_t){.type = (uint8_t)owner->type,
                            .data = owner->type != BSON_TYPE_EOD ? owner->data : NULL,
                            .size_bytes = owner->size_bytes};
 }
