@@ -165,12 +165,13 @@ spill_exit_t spill_cli_usage(const spill_invocation_t *invocation, const char *f
 spill_exit_t spill_cli_confirm(const spill_invocation_t *invocation, const char *format, ...)
 {
     char answer[16] = "";
+    bool terminal = isatty(STDIN_FILENO);
     va_list arguments;
-    if (!isatty(STDIN_FILENO))
-        return spill_cli_usage(invocation, "no terminal to ask on: give --yes");
     va_start(arguments, format);
-    print_message("", format, arguments, " Type yes: ");
+    print_message("", format, arguments, terminal ? " Type yes: " : "\n");
     va_end(arguments);
+    if (!terminal)
+        return spill_cli_usage(invocation, "no terminal to ask on: give --yes");
     fflush(stderr);
     if (fgets(answer, sizeof answer, stdin) && strcmp(answer, "yes\n") == 0)
         return SPILL_EXIT_DONE;

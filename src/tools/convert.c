@@ -254,6 +254,55 @@ static spill_code_t check_ends(spill_store_t *store, const char *name, spill_err
     return code;
 }
 
+/* ---- do other programs still write? ---------------------------------------------------------- */
+
+typedef struct numbers {
+    spill_array_t *array;
+    int64_t sum;
+} numbers_t;
+
+static spill_code_t add_next(void *context, const spill_value_t *owner, spill_error_t *error)
+{
+    numbers_t *numbers = context;
+    spill_count_t count;
+    SPILL_TRY(spill_array_count(numbers->array, owner, &count, error));
+    numbers->sum += count.next;
+    return SPILL_OK;
+}
+
+/* The sum of all owners' next numbers. Each append by any program raises it. One read per owner. */
+static spill_code_t sum_numbers(spill_store_t *store, const char *name, int64_t *sum,
+                                spill_error_t *error)
+{
+    numbers_t numbers = {0};
+    SPILL_TRY(spill_array_open(store, name, &numbers.array, error));
+    spill_code_t code = spill_each_owner(numbers.array, add_next, &numbers, false, error);
+    spill_array_close(numbers.array);
+    *sum = numbers.sum;
+    return code;
+}
+
+/* Compare everything of a migration, and check that no program has appended meanwhile. A program
+ * that only begins to write after this is not noticed. */
+static spill_code_t compare_unwritten(spill_store_t *store, const char *name,
+                                      const spill_copy_options_t *options,
+                                      spill_copy_result_t *result, spill_error_t *error)
+{
+    int64_t before, after;
+    SPILL_TRY(sum_numbers(store, name, &before, error));
+    SPILL_TRY(compare_all(store, name, options, false, result, error));
+    SPILL_TRY(sum_numbers(store, name, &after, error));
+    if (before == after)
+        return SPILL_OK;
+    return spill_fail(error, SPILL_REFUSED,
+                      "'%s' is kept: programs still append to its arrays (%" PRId64
+                      " more while they were compared), and what they append after the "
+                      "comparison would be lost. Stop these programs, and start again",
+                      name, after - before);
+}
+
+/* ---- dropping -------------------------------------------------------------------------------- */
+
 /*
  * Save the checkpoint before the first array is dropped, and record that no array is left before
  * the definition is dropped. A new definition of the old name is then not mistaken for the rest of
@@ -286,7 +335,9 @@ spill_code_t spill_convert_finish(spill_store_t *store, const char *name,
     bool dropping = spill_convert_checkpoint_stands(&checkpoint);
     if (dropping && strcmp(checkpoint.as, options->as) != 0)
         return refuse_dropped(name, &checkpoint, error);
-    SPILL_TRY(compare_all(store, name, options, dropping, result, error));
+    SPILL_TRY(options->building && !dropping
+                  ? compare_unwritten(store, name, options, result, error)
+                  : compare_all(store, name, options, dropping, result, error));
     if (!dropping)
         SPILL_TRY(check_ends(store, name, error));
     return drop_all(store, name, options, &checkpoint, error);

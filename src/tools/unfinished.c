@@ -117,10 +117,11 @@ static void describe_migration(const char *shown, const entry_t *entry, describe
     job->state = undoing
                      ? bson_strdup_printf("the copies of '%s' are being dropped", entry->original)
                      : bson_strdup_printf("arrays of '%s' are copied to '%s', which takes no "
-                                          "changes yet",
+                                          "changes yet. Once they have caught up, stop all "
+                                          "programs that write, and add --finish",
                                           entry->original, job->name);
-    job->finish = bson_strdup_printf("spillway migrate %s PLAN --execute --%s", shown,
-                                     undoing ? "undo" : "finish");
+    job->finish =
+        bson_strdup_printf("spillway migrate %s PLAN --execute%s", shown, undoing ? " --undo" : "");
 }
 
 static void describe_conversion(const char *shown, const entry_t *entry, described_t *job)
@@ -351,6 +352,9 @@ static spill_code_t look_at_migration(spill_store_t *store, const entry_t *entry
     bson_free(job->state);
     job->state = bson_strdup_printf("'%s' is being dropped: '%s' has its arrays", entry->original,
                                     job->name);
+    char *copying = job->finish;
+    job->finish = bson_strdup_printf("%s --finish", copying);
+    bson_free(copying);
     return SPILL_OK;
 }
 

@@ -49,7 +49,8 @@ expect 0 plan-set plan.json shops.sales --layout reference --order oldest-first
 expect 0 migrate "$db" plan.json --execute --quiet
 expect 1 status "$db"
 has out "migration of shops-sales: arrays of 'shops-sales.original' are copied"
-has out "continue with: spillway migrate $db PLAN --execute --finish"
+has out "Once they have caught up, stop all programs that write, and add --finish"
+has out "continue with: spillway migrate $db PLAN --execute"
 
 # A store whose name needs quotes.
 quoted="it's & it"
@@ -61,11 +62,13 @@ else
     named=$quoted
 fi
 expect 1 status "$named"
-has out "continue with: spillway migrate '${named%%it*}it'\\''s & it' PLAN --execute --finish"
+has out "continue with: spillway migrate '${named%%it*}it'\\''s & it' PLAN --execute"
 expect 1 status "$named" --json
 python3 - >finish <<'EOF' || fail "the line: $(cat out)"
 import json
-print(json.loads(open("out").read())["finish"].replace("PLAN --execute --finish", "--help"))
+finish = json.loads(open("out").read())["finish"]
+assert finish.endswith("PLAN --execute"), finish
+print(finish.replace("PLAN --execute", "--help"))
 EOF
 eval "set -- $(sed 's/^spillway migrate//' finish)"
 [ "$1" = "$named" ] || fail "the shell reads '$1', not '$named'"

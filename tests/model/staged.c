@@ -639,6 +639,36 @@ void staged_original_is_dropped(const staged_goal_t *goal, spill_store_t *store)
     close_world(&world);
 }
 
+/* A program appends to the first owner after it was compared, once. */
+static void append_meanwhile(void *context, const spill_copy_result_t *result)
+{
+    world_t *world = context;
+    if (result->verified == 0 || world->options.caught_up == NULL)
+        return;
+    world->options.caught_up = NULL;
+    spill_array_t *array = open_array(world, world->planned.original.name);
+    append_one(world, array, 0);
+    spill_array_close(array);
+}
+
+void staged_writer_continues(const staged_goal_t *goal, spill_store_t *store)
+{
+    static world_t world;
+    spill_error_t error;
+    spill_copy_result_t result = {0};
+    open_all(&world, goal, store);
+    until_done(&world, run_catch_up);
+    world.options.caught_up = append_meanwhile;
+    spill_code_t code = spill_staged_finish(&world.staged, &world.options, &result, &error);
+    assert_null(world.options.caught_up);
+    expect_code(code, SPILL_REFUSED, &error);
+    assert_non_null(strstr(error.message, "programs still append to its arrays (1 more"));
+    assert_int_equal(stage_of(&world), SPILL_STAGE_COPYING);
+    until_done(&world, run_finish);
+    check_finished(&world);
+    close_world(&world);
+}
+
 void staged_original_vanishes(const staged_goal_t *goal, spill_store_t *store)
 {
     static world_t world;

@@ -35,9 +35,12 @@ bool staged_survives(const staged_goal_t *goal, spill_store_t *store, int64_t at
  */
 void staged_original_is_dropped(const staged_goal_t *goal, spill_store_t *store);
 
+/* A program appends while `finish` compares: nothing is dropped, and the next `finish` has all. */
+void staged_writer_continues(const staged_goal_t *goal, spill_store_t *store);
+
 /*
- * The same, but the original disappears together with its job checkpoint, and is defined again,
- * empty.
+ * As staged_original_is_dropped, but the original disappears together with its job checkpoint, and
+ * is defined again, empty.
  */
 void staged_original_vanishes(const staged_goal_t *goal, spill_store_t *store);
 

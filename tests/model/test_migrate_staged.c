@@ -68,6 +68,12 @@ static void rest_of_original_is_dropped(void **state)
     run_with_stores(staged_original_is_dropped, 5);
 }
 
+static void appends_beside_a_finish_are_kept(void **state)
+{
+    (void)state;
+    run_with_stores(staged_writer_continues, STAGED_GOALS);
+}
+
 static void lost_original_does_not_drop_copies(void **state)
 {
     (void)state;
@@ -116,6 +122,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rest_of_original_is_dropped),
+        cmocka_unit_test(appends_beside_a_finish_are_kept),
         cmocka_unit_test(lost_original_does_not_drop_copies),
         cmocka_unit_test(interrupted_drop_is_completed),
         cmocka_unit_test(another_plan_undoes_nothing),

@@ -94,7 +94,8 @@ spill_code_t spill_staged_begin(const spill_staged_t *staged, spill_error_t *err
 /*
  * Compare everything, drop the original, and let other programs write to the planned definition.
  * Elements pushed to the original after it was compared are lost, so its writers must be stopped.
- * SPILL_REFUSED: something differs, and this call dropped nothing. After a crash the same call
+ * SPILL_REFUSED: something differs, or elements were appended while everything was compared; this
+ * call dropped nothing. After a crash the same call
  * continues, and returns SPILL_OK once it is done.
  */
 spill_code_t spill_staged_finish(const spill_staged_t *staged,
