@@ -344,7 +344,7 @@ static void print_owner(const answer_t *answer)
         return;
     char *owner =
         answer->owner.type != BSON_TYPE_EOD ? spill_value_to_json(&answer->owner, false) : NULL;
-    double seconds = (double)(spill_clock_now_us(NULL) / 1000 - answer->owner_ms) / 1e3;
+    double seconds = (double)(spill_clock_now_us(NULL) - answer->owner_ms * 1000) / 1e6;
     spill_cli_print("owner        %s, for %s, since %s\n", owner ? owner : "(too long to show)",
                     spill_duration_text(seconds > 0 ? seconds : 0).text,
                     spill_time_text(answer->owner_ms).text);

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -37,12 +38,13 @@ static long find_other(const char *line, const char *address, uint64_t hash)
 {
     const char *at = strstr(line, "@" PREFIX);
     size_t length = strlen(address);
-    long process;
-    uint64_t served;
-    if (!at || strncmp(at += strlen("@" PREFIX), address, length) != 0)
+    char *end;
+    if (!at || strncmp(at += strlen("@" PREFIX), address, length) != 0 || at[length] != '/')
         return 0;
-    bool is_read = sscanf(at + length, "/%ld/%16" SCNx64, &process, &served) == 2;
-    return is_read && served != hash ? process : 0;
+    long process = strtol(at + length + 1, &end, 10);
+    if (*end != '/')
+        return 0;
+    return strtoull(end + 1, NULL, 16) != hash ? process : 0;
 }
 
 spill_code_t spill_shared_port_join(const char *address, const char *database, int *descriptor,

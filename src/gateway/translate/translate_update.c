@@ -145,7 +145,7 @@ bool spill_update_read(spill_translation_t *translation, const bson_t *document,
 
 static bool is_relayed(spill_translation_t *translation, const bson_t *document)
 {
-    spill_statement_t statement;
+    spill_statement_t statement = {0};
     return spill_update_read(translation, document, &statement) &&
            spill_statement_is_relayed(&statement);
 }
@@ -162,7 +162,7 @@ static bool check_sort(spill_translation_t *translation, const spill_statement_t
 
 static bool run(spill_translation_t *translation, const bson_t *document, spill_sums_t *sums)
 {
-    spill_statement_t statement;
+    spill_statement_t statement = {0};
     spill_change_t change;
     bson_t nothing = BSON_INITIALIZER;
     if (!spill_update_read(translation, document, &statement) ||
