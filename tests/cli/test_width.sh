@@ -9,7 +9,7 @@ source "$(dirname "$0")/lib.sh"
 too_wide() {
     sed 's/\x1b\[[0-9;]*m//g' "$2" | awk -v columns="$1" '
         /^ *([a-z ]+: +)?(spillway|db\.)/ || /^ *[{[]/ || /: spillway / { next }
-        /^ *"[^"]*",?$/ { next }
+        /^ *([-+] )?"[^"]*",?$/ || /^ *[-+] ["{[]/ { next }
         length > columns && $0 ~ /[^ ] +[^ ]/ { print }'
 }
 

@@ -102,6 +102,7 @@ static void copy_with_wrong(const bson_t *from, bson_t *to, int *at, int wrong)
 
 /* ---- reading it ------------------------------------------------------------------------------ */
 
+/* A page as a part: the document has no owner. */
 static spill_code_t read_state(const spill_request_t *request, const bson_t *projected)
 {
     static const spill_mongo_t store;
@@ -110,7 +111,8 @@ static spill_code_t read_state(const spill_request_t *request, const bson_t *pro
     spill_ops_t ops = {0};
     spill_error_t error = {.message = ""};
     spill_mongo_document_init(&document, &store, request);
-    spill_code_t code = spill_mongo_state(&document, projected, true, &state, &ops, &error);
+    spill_code_t code =
+        spill_mongo_state(&document, projected, request->page == SPILL_HEAD, &state, &ops, &error);
     if (code == SPILL_CORRUPT)
         assert_non_null(strstr(error.message, document.collection));
     assert_true(code == SPILL_OK || code == SPILL_CORRUPT || code == SPILL_REFUSED);
