@@ -31,7 +31,7 @@ const char *const kName = "spillway-insert-hints";
 /* A name of one byte for each hint. The engine keeps pointers to them. */
 using names_t = std::array<char, SPILL_INSERT_HINTS>;
 
-names_t make_names()
+constexpr names_t make_names()
 {
     names_t names{};
     for (size_t i = 0; i < names.size(); i++)
@@ -39,7 +39,7 @@ names_t make_names()
     return names;
 }
 
-const names_t names = make_names();
+constexpr names_t names = make_names();
 
 /* Before it inserts a key, the engine asks InDomain, and then Transform for the name of its hint.
  */
