@@ -196,6 +196,13 @@ static spill_code_t check_source(const spill_transfer_t *transfer, const spill_v
                : check_window(source, value, NULL, true, &stop, error);
 }
 
+static void release_owner(spill_transfer_owner_t *owner)
+{
+    spill_transfer_keep_release(owner);
+    spill_owner_release(&owner->source);
+    spill_owner_release(&owner->target);
+}
+
 static spill_code_t init_owner(spill_transfer_owner_t *owner, const spill_value_t *value,
                                spill_error_t *error)
 {
@@ -224,9 +231,7 @@ spill_code_t spill_transfer_one(const spill_transfer_t *transfer, const spill_va
     spill_code_t code = transfer_owner(&owner, value, error);
     *transferred = (spill_transferred_t){
         .difference = owner.difference, .elements = owner.has, .hash = owner.hash};
-    spill_transfer_keep_release(&owner);
-    spill_owner_release(&owner.source);
-    spill_owner_release(&owner.target);
+    release_owner(&owner);
     return code;
 }
 
@@ -360,8 +365,7 @@ static spill_code_t check_owner(void *context, const spill_value_t *value,
         code = count_missing(checking, &owner, error);
     if (code == SPILL_OK)
         code = spill_transfer_check_missing(&owner, error);
-    spill_owner_release(&owner.source);
-    spill_owner_release(&owner.target);
+    release_owner(&owner);
     spill_transfer_progress(checking->transfer);
     /* The copy reports damage, and tries again after a conflict. */
     return code == SPILL_CORRUPT || code == SPILL_CONFLICT ? SPILL_OK : code;
