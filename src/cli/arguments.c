@@ -5,6 +5,7 @@
 
 #include "bson/value.h"
 #include "definition/schema.h"
+#include "util/clock.h"
 #include "util/error.h"
 #include "util/estimate.h"
 #include "util/redact.h"
@@ -15,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 #define NUMBER_MAX (INT64_C(1) << 53)
 
@@ -508,13 +508,6 @@ static bool report_unknown_option(const spill_invocation_t *invocation,
     return true;
 }
 
-static double seconds_since(const struct timespec *began)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)(now.tv_sec - began->tv_sec) + (double)(now.tv_nsec - began->tv_nsec) / 1e9;
-}
-
 spill_exit_t spill_command_run(const spill_command_t *command, int argc, char **argv)
 {
     struct argp_option rows[OPTIONS_MAX + COMMON_COUNT + 2];
@@ -537,8 +530,7 @@ spill_exit_t spill_command_run(const spill_command_t *command, int argc, char **
     words[0] = bson_strdup_printf("spillway %s", command->name); /* the name that argp prints */
     for (int i = 1; i < argc; i++)
         words[i] = hide_number(argv[i]);
-    struct timespec began;
-    clock_gettime(CLOCK_MONOTONIC, &began);
+    int64_t began_us = spill_clock_monotonic_us(NULL);
     argp_err_exit_status = SPILL_EXIT_USAGE;
     if (report_unknown_option(&invocation, rows, words))
         exit(SPILL_EXIT_USAGE);
@@ -547,11 +539,12 @@ spill_exit_t spill_command_run(const spill_command_t *command, int argc, char **
     if ((command->common & SPILL_COMMON_FOLDS) != 0 && spill_cli_prints_tables(&invocation))
         spill_cli_fold_stdout();
     spill_exit_t result = command->run(&invocation);
+    double seconds = (double)(spill_clock_monotonic_us(NULL) - began_us) / 1e6;
     bson_free(invocation.arguments);
     bson_strfreev(words);
     bson_free(doc);
     bson_free(text);
     if (invocation.verbose)
-        spill_cli_say("%s took %s", command->name, spill_duration_text(seconds_since(&began)).text);
+        spill_cli_say("%s took %s", command->name, spill_duration_text(seconds).text);
     return result;
 }

@@ -2,6 +2,7 @@
  * elsewhere. */
 #include "cli/progress.h"
 
+#include "util/clock.h"
 #include "util/text.h"
 
 #include <bson/bson.h>
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #define TERMINAL_INTERVAL_US 200000
@@ -29,13 +29,6 @@ void spill_cli_progress_lock(void)
 void spill_cli_progress_unlock(void)
 {
     funlockfile(stderr);
-}
-
-static int64_t now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
 int spill_cli_terminal_columns(void)
@@ -116,7 +109,7 @@ static void write_line(spill_cli_progress_t *progress, const char *format, const
     pthread_mutex_unlock(&text_lock);
     if (!spill_cli_progress_due(progress))
         return;
-    progress->printed_us = now_us();
+    progress->printed_us = spill_clock_monotonic_us(NULL);
     char *visible = spill_visible_text(text);
     spill_cli_progress_lock();
     if (progress->terminal)
@@ -130,12 +123,12 @@ static void write_line(spill_cli_progress_t *progress, const char *format, const
 bool spill_cli_progress_due(const spill_cli_progress_t *progress)
 {
     int64_t interval = progress->terminal ? TERMINAL_INTERVAL_US : LINE_INTERVAL_US;
-    return !progress->quiet && now_us() - progress->printed_us >= interval;
+    return !progress->quiet && spill_clock_monotonic_us(NULL) - progress->printed_us >= interval;
 }
 
 void spill_cli_progress_start(spill_cli_progress_t *progress, bool quiet)
 {
-    int64_t now = now_us();
+    int64_t now = spill_clock_monotonic_us(NULL);
     *progress = (spill_cli_progress_t){.quiet = quiet,
                                        .terminal = isatty(STDERR_FILENO) != 0,
                                        .started_us = now,
@@ -144,7 +137,7 @@ void spill_cli_progress_start(spill_cli_progress_t *progress, bool quiet)
 
 double spill_cli_progress_seconds(const spill_cli_progress_t *progress)
 {
-    return (double)(now_us() - progress->started_us) / 1e6;
+    return (double)(spill_clock_monotonic_us(NULL) - progress->started_us) / 1e6;
 }
 
 /* ---- the time left --------------------------------------------------------------------------- */
@@ -152,7 +145,8 @@ double spill_cli_progress_seconds(const spill_cli_progress_t *progress)
 /* Seconds since the start, less the waits. */
 static double worked_seconds(const spill_cli_progress_t *progress)
 {
-    int64_t waits_us = progress->waits_us > 0 ? now_us() - progress->waits_us : 0;
+    int64_t waits_us =
+        progress->waits_us > 0 ? spill_clock_monotonic_us(NULL) - progress->waits_us : 0;
     return spill_cli_progress_seconds(progress) - progress->waited_s - (double)waits_us / 1e6;
 }
 
@@ -160,9 +154,9 @@ void spill_cli_progress_wait(spill_cli_progress_t *progress, bool waits)
 {
     spill_cli_progress_lock();
     if (waits && progress->waits_us == 0) {
-        progress->waits_us = now_us();
+        progress->waits_us = spill_clock_monotonic_us(NULL);
     } else if (!waits && progress->waits_us > 0) {
-        progress->waited_s += (double)(now_us() - progress->waits_us) / 1e6;
+        progress->waited_s += (double)(spill_clock_monotonic_us(NULL) - progress->waits_us) / 1e6;
         progress->waits_us = 0;
     }
     spill_cli_progress_unlock();

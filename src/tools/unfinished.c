@@ -215,19 +215,13 @@ static const struct {
 /* A consolidation stores its place in a second entry, which is not listed. */
 #define PLACE_SUFFIX ":consolidate.at"
 
-static bool ends_with(const char *text, const char *suffix)
-{
-    size_t length = strlen(text), end = strlen(suffix);
-    return length > end && strcmp(text + length - end, suffix) == 0;
-}
-
 static described_t describe(const char *shown, const char *name, const entry_t *entry)
 {
     described_t job = {.kind = SPILL_STATUS_UNKNOWN, .unfinished = true};
     if (describe_adopter(shown, name, &job))
         return job;
     for (size_t i = 0; i < sizeof SUFFIXES / sizeof SUFFIXES[0]; i++) {
-        if (!ends_with(name, SUFFIXES[i].suffix))
+        if (!spill_text_ends_with(name, SUFFIXES[i].suffix))
             continue;
         job.name = bson_strndup(name, strlen(name) - strlen(SUFFIXES[i].suffix));
         SUFFIXES[i].describe(shown, entry, &job);
@@ -379,7 +373,7 @@ static spill_code_t visit_entry(spill_store_t *store, const char *shown, const c
 {
     SPILL_SCOPED(spill_free_document) bson_t *document = NULL;
     SPILL_TRY(store->ops->catalog_get(store, SPILL_CATALOG_JOB, name, &document, error));
-    if (!document || ends_with(name, PLACE_SUFFIX))
+    if (!document || spill_text_ends_with(name, PLACE_SUFFIX))
         return SPILL_OK;
     const entry_t entry = read_entry(document);
     SPILL_SCOPED(release) described_t described = describe(shown, name, &entry);

@@ -35,6 +35,11 @@ int64_t spill_clock_monotonic_us(void *context)
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
+int64_t spill_clock_monotonic_s(void)
+{
+    return spill_clock_monotonic_us(NULL) / 1000000;
+}
+
 struct timespec spill_clock_at_us(int64_t us)
 {
     return (struct timespec){.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};

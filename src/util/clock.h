@@ -1,4 +1,4 @@
-/* The real time in the form of spill_clock_t, durations and waits, and times as text. */
+/* The clock of real time (a spill_clock_t), the clock of durations and waits, and times as text. */
 #ifndef SPILL_UTIL_CLOCK_H
 #define SPILL_UTIL_CLOCK_H
 
@@ -15,16 +15,19 @@ int64_t spill_clock_now_us(void *context);
 void spill_clock_sleep_us(void *context, int64_t duration_us);
 
 /*
- * Microseconds of CLOCK_MONOTONIC, for durations and waits: nobody sets that clock. `context` is
- * not used.
+ * Microseconds of CLOCK_MONOTONIC, for durations and waits: a change of the system's time does not
+ * move that clock. `context` is not used.
  */
 int64_t spill_clock_monotonic_us(void *context);
+
+/* The same in whole seconds. */
+int64_t spill_clock_monotonic_s(void);
 
 /* The end of a wait as a time of CLOCK_MONOTONIC: at `us`, or `wait_us` from now. */
 struct timespec spill_clock_at_us(int64_t us);
 struct timespec spill_clock_after_us(int64_t wait_us);
 
-/* Initialize a condition whose pthread_cond_timedwait takes such a time. */
+/* Initialize a condition. Its pthread_cond_timedwait then takes such a time. */
 void spill_clock_condition_init(pthread_cond_t *condition);
 
 /*

@@ -1,4 +1,4 @@
-/* Where the secrets are in connection strings, also in misspelt ones. */
+/* Find the secrets in connection strings, also in misspelt ones. */
 #include "util/redact.h"
 
 #include "util/buffer.h"
@@ -85,8 +85,8 @@ static const char *last_at(const char *start, const char *end)
 }
 
 /*
- * Without an '@': the first character behind a colon that no port follows, as in "user:password",
- * whose end was cut off. NULL: all colons have ports, or there are none.
+ * Without an '@': the first character behind a colon that no port follows, as in "user:password"
+ * if the rest was cut off. NULL: all colons have ports, or there are none.
  */
 static const char *after_user(const char *start, const char *end)
 {

@@ -247,7 +247,7 @@ static void make_insert(random_program_t *program, char *text)
               owner, owner, elements, (int)random_roll(program, 3));
 }
 
-/* An update of the element that the filter finds, or of those that arrayFilters find. */
+/* An update of the element that the filter finds, or of the elements that arrayFilters find. */
 static void make_positional(random_program_t *program, char *filter, char *update)
 {
     int owner = (int)random_roll(program, OWNERS), value = (int)random_roll(program, 40);

@@ -6,6 +6,8 @@
 
 #include "support/server.h"
 
+#include "util/clock.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -44,7 +46,7 @@ static spill_code_t call_for_a_time(spill_client_connection_t *connection, const
 static bson_t *run_for(gateway_fixture_t *fixture, const char *command, int calls)
 {
     spill_client_connection_t *connection = &fixture->client->connection;
-    connection->received_us = calls == 0 ? LONG_AGO_US : spill_translate_clock_us();
+    connection->received_us = calls == 0 ? LONG_AGO_US : spill_clock_monotonic_us(NULL);
     calls_left = calls;
     bson_t *reply = gateway_run_json(fixture->client, command);
     connection->received_us = 0;

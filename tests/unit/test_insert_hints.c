@@ -1,5 +1,5 @@
 /*
- * The hints for the engine's memtable: they save comparisons, and every record is where it belongs.
+ * The hints for the engine's memtable: they save comparisons, and all records stay in order.
  * The engine counts comparisons for the thread, but not inside the guarded engine.
  */
 #include "bson/key.h"

@@ -63,7 +63,7 @@ struct spill_connection {
     int64_t waits_since_ms; /* the client owes the rest of a message; 0: it does not */
     bool waits_for_header;
 
-    int64_t received_us; /* when the command to translate arrived (spill_translate_clock_us) */
+    int64_t received_us; /* when the command to translate arrived (spill_clock_monotonic_us) */
     bool awaiting;       /* a command is in progress */
     uint64_t relayed_ns; /* since when one is relayed */
     spill_slow_t *slow;  /* ... which it is; NULL without --slow-ms */

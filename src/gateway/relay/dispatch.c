@@ -339,7 +339,7 @@ static void translate(spill_connection_t *connection, const uint8_t *bytes, size
 {
     spill_buffer_t *message = &connection->first_message;
     spill_metrics_add(&connection->gateway->metrics.translated, 1);
-    connection->received_us = spill_translate_clock_us();
+    connection->received_us = spill_clock_monotonic_us(NULL);
     keep_message(connection, bytes, size, message);
     if (!start_first_step(connection, command))
         start_job(connection, message);

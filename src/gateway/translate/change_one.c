@@ -3,10 +3,10 @@
 
 #include "bson/key.h"
 #include "gateway/translate/mention.h"
+#include "util/clock.h"
 #include "util/error.h"
 
 #include <string.h>
-#include <time.h>
 
 enum { TRIES = 20 };
 
@@ -176,13 +176,6 @@ static bool append(spill_change_t *change, const spill_value_t *owner, const bso
     return judge(change, code, &error, matched);
 }
 
-static int64_t now_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec;
-}
-
 /* The document {_id: ...} has a managed array. */
 static void note_managed(const spill_change_t *change, const bson_t *id)
 {
@@ -192,7 +185,7 @@ static void note_managed(const spill_change_t *change, const bson_t *id)
         return;
     spill_value_t owner = spill_value_from_iter(&iter);
     spill_managed_note(spill_served_managed(translation->served), translation->at->collection,
-                       &owner, now_seconds());
+                       &owner, spill_clock_monotonic_s());
 }
 
 bool spill_change_append(spill_change_t *change, const bson_t *id, bool *matched)
@@ -478,8 +471,9 @@ bool spill_change_is_known_managed(const spill_change_t *change, const spill_val
         statement->q_mentions != 0 || statement->has_filters || statement->has_context ||
         change->prepare != NULL)
         return false;
-    int64_t known = spill_managed_since(spill_served_managed(translation->served),
-                                        translation->at->collection, owner, now_seconds());
+    int64_t known =
+        spill_managed_since(spill_served_managed(translation->served), translation->at->collection,
+                            owner, spill_clock_monotonic_s());
     return translation->command->txn_number < 0 ? known >= 0
                                                 : known >= SPILL_MANAGED_CERTAIN_SECONDS;
 }

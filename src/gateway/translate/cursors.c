@@ -1,9 +1,10 @@
 #include "gateway/translate/cursors.h"
 
+#include "util/clock.h"
+
 #include <pthread.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 
 struct spill_cursors {
     pthread_mutex_t lock;
@@ -11,13 +12,6 @@ struct spill_cursors {
     size_t count;
     size_t bytes;
 };
-
-static int64_t now_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec;
-}
 
 spill_read_cursor_t *spill_read_cursor_new(const spill_served_collection_t *at,
                                            const uint8_t user[8])
@@ -85,7 +79,7 @@ static int64_t make_id(void)
 bool spill_cursors_put(spill_cursors_t *cursors, spill_read_cursor_t *cursor)
 {
     pthread_mutex_lock(&cursors->lock);
-    cursor->used = now_seconds();
+    cursor->used = spill_clock_monotonic_s();
     remove_idle(cursors, cursor->used);
     bool fits = cursors->count < SPILL_CURSORS_MAX &&
                 cursors->bytes + cursor->pending.size <= SPILL_CURSORS_BYTES_MAX;

@@ -110,7 +110,7 @@ typedef enum stage {
     STAGE_JOINS,    /* adds what it reads in another collection */
     STAGE_WRITES,
     STAGE_REPORTS,
-    STAGE_BEGINS, /* has to be the first one; else not analyzed */
+    STAGE_BEGINS, /* must be the first one; else not analyzed */
     STAGE_OTHER   /* not analyzed */
 } stage_t;
 
@@ -282,7 +282,7 @@ static void read_behind(stage_t stage, unsigned mentions, spill_pipeline_t *pipe
     pipeline->excluded = stage != STAGE_REPLACES;
 }
 
-/* A stage, where the documents may still be the collection's. */
+/* Read a stage that may still get the documents of the collection. */
 static void read_own(stage_t stage, const bson_iter_t *spec, const char *array, int at,
                      spill_pipeline_t *pipeline)
 {

@@ -2,9 +2,8 @@
 #include "gateway/translate/translation.h"
 
 #include "definition/stored_names.h"
+#include "util/clock.h"
 #include "util/error.h"
-
-#include <time.h>
 
 enum { RIGHTS = 3, SLOTS = 8, SECONDS = 60 };
 
@@ -27,13 +26,6 @@ spill_rights_t *spill_rights_new(void)
 void spill_rights_free(spill_rights_t *rights)
 {
     bson_free(rights);
-}
-
-static int64_t now_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec;
 }
 
 static known_t *find_known(spill_rights_t *rights, const spill_served_collection_t *at)
@@ -101,7 +93,7 @@ bool spill_translation_require(spill_translation_t *translation, spill_right_t r
     const spill_definition_t *definition = translation->at->definition;
     spill_rights_t *rights = translation->connection->rights;
     known_t *known = rights != NULL ? find_known(rights, translation->at) : NULL;
-    int64_t now = now_seconds();
+    int64_t now = spill_clock_monotonic_s();
     if (known != NULL && now < known->until[right])
         return true;
     if (!probe(translation, right, definition->collection) ||

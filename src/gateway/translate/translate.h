@@ -66,14 +66,11 @@ struct spill_client_connection {
     int64_t reply_bytes_max; /* what hello announces as maxMessageSizeBytes */
     uint8_t user[8];         /* digest of the user's name; zeros: not authenticated */
     spill_rights_t *rights;  /* what the probe of this connection has shown (served.h) */
-    int64_t received_us;     /* when the command arrived (spill_translate_clock_us); 0: unknown */
+    int64_t received_us;     /* when the command arrived (spill_clock_monotonic_us); 0: unknown */
     spill_activity_t *activity; /* NULL: nothing is counted */
     /* Set if the server may have made a statement under the client's txnNumber. */
     bool changed;
 };
-
-/* A clock that is never set: microseconds since some moment. */
-int64_t spill_translate_clock_us(void);
 
 /* Decide, without blocking and without memory. Any thread. Cost: no more than the command's fields.
  */

@@ -3,12 +3,12 @@
 #include "definition/schema.h"
 #include "definition/stored_names.h"
 #include "gateway/translate/mention.h"
+#include "util/clock.h"
 #include "util/error.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 void spill_translation_init(spill_translation_t *translation, spill_served_t *served,
                             spill_client_connection_t *connection,
@@ -314,13 +314,6 @@ bool spill_translation_may_have_changed(const spill_translation_t *translation)
 
 /* ---- time ------------------------------------------------------------------------------------ */
 
-int64_t spill_translate_clock_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
 static const char *const modifies[] = {"findAndModify", "findandmodify", NULL};
 
 /* INT64_MAX: no end. */
@@ -332,7 +325,7 @@ static int64_t time_left_us(const spill_translation_t *translation)
     bool answers = translation->written && spill_is_one_of(translation->command->name, modifies);
     if (bound_ms <= 0 || bound_ms > most_ms || received_us == 0 || answers)
         return INT64_MAX;
-    return received_us + bound_ms * 1000 - spill_translate_clock_us();
+    return received_us + bound_ms * 1000 - spill_clock_monotonic_us(NULL);
 }
 
 bool spill_translation_has_time(spill_translation_t *translation)

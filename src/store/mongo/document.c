@@ -1,9 +1,8 @@
 /* The documents of a request: filters, paths of fields, and what layout bucket adds to them. */
 #include "store/mongo/mongo_document.h"
 
-#include "bson/value.h"
-
 #include "bson/field_path.h"
+#include "bson/value.h"
 #include "definition/schema.h"
 #include "definition/stored_names.h"
 #include "store/render.h"
@@ -65,8 +64,8 @@ bool spill_mongo_is_page(const spill_value_t *owner, int64_t page, const bson_t 
 {
     bson_iter_t id, of, number;
     if (!bson_iter_init_find(&id, document, "_id") || !BSON_ITER_HOLDS_DOCUMENT(&id) ||
-        !bson_iter_recurse(&id, &of) || !bson_iter_find(&of, "owner") ||
-        !bson_iter_recurse(&id, &number) || !bson_iter_find(&number, "page"))
+        !bson_iter_recurse(&id, &of) || !bson_iter_find(&of, SPILL_STORED_ID_OWNER) ||
+        !bson_iter_recurse(&id, &number) || !bson_iter_find(&number, SPILL_STORED_ID_PAGE))
         return false;
     spill_value_t value = spill_value_from_iter(&of);
     return spill_value_compare(&value, owner) == 0 && BSON_ITER_HOLDS_NUMBER(&number) &&

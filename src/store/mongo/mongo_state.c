@@ -527,9 +527,10 @@ static int64_t read_page(parser_t *parser, const bson_t *projected)
         return 0;
     int64_t number = whole_number(&iter);
     if (number < 0 && parser->code == SPILL_OK)
-        parser->code = spill_fail(parser->error, SPILL_CORRUPT,
-                                  "%s: _id.%s of a document is not a whole number from %d",
-                                  document->collection, bucket ? "part" : "page", bucket ? 1 : 0);
+        parser->code = spill_fail(
+            parser->error, SPILL_CORRUPT, "%s: _id.%s of a document is not a whole number from %d",
+            document->collection, bucket ? SPILL_STORED_ID_PART : SPILL_STORED_ID_PAGE,
+            bucket ? 1 : 0);
     return number < 0 ? 0 : number;
 }
 
