@@ -76,6 +76,12 @@ typedef struct stage {
 /* The change of the case that runs, for messages. */
 static char case_text[TEXT_BYTES];
 
+static int compare_names(const void *left, const void *right)
+{
+    return strcmp(*(char *const *)left, *(char *const *)right);
+}
+
+/* In the order of their names, so that a seed always draws the same cases. */
 static void each_collection(stage_t *stage, void (*visit)(stage_t *stage, const char *name,
                                                           mongoc_collection_t *collection))
 {
@@ -83,7 +89,11 @@ static void each_collection(stage_t *stage, void (*visit)(stage_t *stage, const 
     char **names = mongoc_database_get_collection_names_with_opts(stage->database, NULL, &error);
     if (!names)
         fail_msg("%s", error.message);
-    for (size_t i = 0; names[i]; i++) {
+    size_t count = 0;
+    while (names[count])
+        count++;
+    qsort(names, count, sizeof *names, compare_names);
+    for (size_t i = 0; i < count; i++) {
         mongoc_collection_t *collection = mongoc_database_get_collection(stage->database, names[i]);
         visit(stage, names[i], collection);
         mongoc_collection_destroy(collection);
@@ -94,7 +104,8 @@ static void each_collection(stage_t *stage, void (*visit)(stage_t *stage, const 
 static void keep_documents(stage_t *stage, const char *name, mongoc_collection_t *collection)
 {
     const bson_t *document, all = BSON_INITIALIZER;
-    mongoc_cursor_t *cursor = mongoc_collection_find_with_opts(collection, &all, NULL, NULL);
+    bson_t *by_id = BCON_NEW("sort", "{", "_id", BCON_INT32(1), "}");
+    mongoc_cursor_t *cursor = mongoc_collection_find_with_opts(collection, &all, by_id, NULL);
     while (mongoc_cursor_next(cursor, &document)) {
         assert_true(stage->count < DOCUMENTS_MAX);
         document_t *kept = &stage->documents[stage->count++];
@@ -102,6 +113,7 @@ static void keep_documents(stage_t *stage, const char *name, mongoc_collection_t
         kept->content = bson_copy(document);
     }
     mongoc_cursor_destroy(cursor);
+    bson_destroy(by_id);
 }
 
 static void empty_collection(stage_t *stage, const char *name, mongoc_collection_t *collection)
