@@ -1,4 +1,5 @@
 /* Appends as the caller sees them: checks, and batches split into parts that each fit a page. */
+#include "layout/append.h"
 #include "bson/element_fields.h"
 #include "bson/value.h"
 #include "core/array.h"

@@ -3,6 +3,7 @@
  * their arguments.
  */
 #include "core/array.h"
+#include "layout/append.h"
 
 #include "bson/element_fields.h"
 #include "bson/update.h"

@@ -7,6 +7,8 @@
 #include "core/building.h"
 #include "definition/schema.h"
 #include "layout/layout.h"
+#include "layout/locate.h"
+#include "layout/trim.h"
 #include "util/error.h"
 
 #include <string.h>

@@ -3,6 +3,8 @@
 #include "core/array.h"
 #include "core/building.h"
 #include "layout/layout.h"
+#include "layout/locate.h"
+#include "layout/trim.h"
 #include "util/error.h"
 
 static spill_code_t refuse_id_change(const spill_array_t *array, spill_error_t *error)

@@ -2,7 +2,7 @@
 #ifndef SPILL_CORE_INSPECTION_H
 #define SPILL_CORE_INSPECTION_H
 
-#include "layout/outlier.h"
+#include "layout/owner.h"
 
 #include <spillway/verify.h>
 

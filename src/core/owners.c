@@ -1,7 +1,7 @@
 /* Walks over the owners of an array and over pages without one, and the drop of a definition. */
 #include "core/array.h"
 #include "definition/schema.h"
-#include "layout/outlier.h"
+#include "layout/drop.h"
 #include "store/timed.h"
 #include "util/error.h"
 

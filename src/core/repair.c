@@ -7,6 +7,7 @@
  *   3. If all other checks pass, correct counts and sequence numbers from the elements.
  *   4. Report every other finding. Repair cannot correct it, because the right value is not known.
  */
+#include "layout/repair.h"
 #include "core/array.h"
 #include "core/half_done.h"
 #include "core/inspection.h"

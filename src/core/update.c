@@ -6,6 +6,7 @@
 #include "core/array.h"
 #include "core/building.h"
 #include "definition/schema.h"
+#include "layout/append.h"
 #include "layout/layout.h"
 #include "util/error.h"
 

@@ -2,6 +2,7 @@
 #include "core/array.h"
 #include "core/inspection.h"
 #include "definition/schema.h"
+#include "layout/repair.h"
 #include "util/error.h"
 
 #include <stdio.h>

@@ -11,6 +11,8 @@
  *   I9  an array that keeps each id once has no id twice, and no element without one
  */
 #include "core/inspection.h"
+#include "layout/document_limits.h"
+#include "layout/locate.h"
 
 #include "definition/schema.h"
 #include "util/error.h"

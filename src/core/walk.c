@@ -1,6 +1,7 @@
 /* Walks over whole arrays: owners, elements, documents. A bounded run is in memory at a time. */
 #include "core/array.h"
 #include "definition/schema.h"
+#include "layout/locate.h"
 #include "layout/referenced.h"
 #include "store/render.h"
 #include "util/error.h"

@@ -3,8 +3,8 @@
  * The client reads the values after the head. They stay right as long as the head's rev does,
  * because every change of an element raises it.
  *
- * A removal in a document works as in change.c. DELETE leaves a document without the element. An
- * edit in a document:
+ * A removal in a document works as in change_element.c. DELETE leaves a document without the
+ * element. An edit in a document:
  *
  *   PREPARE   head      adds the new element to the sum; the intent has a source_rev
  *   PUT_PAGE  document  writes the new element with that source_rev
@@ -13,6 +13,9 @@
  * A client that finds the intent of another client does not know the new element. It writes the old
  * one with the same source_rev. The store accepts the first of the two and refuses the other.
  */
+#include "layout/change_element.h"
+#include "layout/document_limits.h"
+#include "layout/locate.h"
 #include "layout/referenced.h"
 
 #include "definition/schema.h"

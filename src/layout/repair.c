@@ -15,8 +15,13 @@
  * Three states need no repair: a page that was put and not cut, elements that wait in a journal,
  * and a head that is longer than its threshold. The array has the same elements without a crash.
  */
+#include "layout/repair.h"
 #include "definition/schema.h"
+#include "layout/change_element.h"
+#include "layout/drop.h"
+#include "layout/oldest.h"
 #include "layout/referenced.h"
+#include "layout/trim.h"
 #include "util/error.h"
 #include "util/text.h"
 
