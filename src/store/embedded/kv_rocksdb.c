@@ -17,7 +17,8 @@
 
 /*
  * Memory: at most BUFFERS memtables, the block cache, and blocks in use. The cache also has index
- * and filter blocks, so they do not grow with the data. docs/internals/benchmarks.md has the sum.
+ * and filter blocks, so they do not grow with the data. docs/internals/benchmarks/embedded.md has
+ * the sum.
  */
 enum {
     BUFFER_BYTES = 24 * 1024 * 1024,
