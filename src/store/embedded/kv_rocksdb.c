@@ -486,7 +486,7 @@ rocksdb_options_t *spill_kv_rocksdb_options(const spill_rocksdb_options_t *from)
     rocksdb_options_set_max_open_files(options, OPEN_FILES_MAX);
     /* With more threads, the engine ends the process if one of them cannot be started. */
     rocksdb_options_set_max_file_opening_threads(options, 1);
-    /* One thread writes: the combiner's leader. */
+    /* One thread writes: the leader of the group commit. */
     rocksdb_options_set_allow_concurrent_memtable_write(options, 0);
     rocksdb_options_set_enable_write_thread_adaptive_yield(options, 0);
     set_messages(options);
