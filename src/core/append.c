@@ -350,7 +350,7 @@ spill_code_t spill_array_append(spill_array_t *array, const spill_value_t *owner
     spill_append_result_t ignored;
     result = result != NULL ? result : &ignored;
     *result = (spill_append_result_t){.version = SPILL_APPEND_RESULT_VERSION};
-    SPILL_CHECK_POINTERS(error, array, owner, elements);
+    SPILL_CHECK_ARRAY(error, array, owner, elements);
     SPILL_CHECK_ARGUMENT(error, count <= PTRDIFF_MAX / sizeof *elements,
                          "there are more elements than memory holds");
     SPILL_TRY(copy_options(options, &own_options, error));

@@ -145,7 +145,7 @@ spill_code_t spill_bucket_append(spill_array_t *array, const spill_value_t *owne
         *appended = NULL;
     if (count)
         *count = 0;
-    SPILL_CHECK_POINTERS(error, array, owner, elements);
+    SPILL_CHECK_ARRAY(error, array, owner, elements);
     SPILL_CHECK_ARGUMENT(error, !appended || count, "'count' is NULL, but 'appended' is not");
     count = count ? count : &ignored;
     SPILL_SCOPED(release_groups) groups_t groups = {0};
@@ -175,7 +175,7 @@ spill_code_t spill_bucket_op_bases(spill_array_t *array, const spill_value_t *ow
         *bases = NULL;
     if (count != NULL)
         *count = 0;
-    SPILL_CHECK_POINTERS(error, array, owner, elements, bases, count);
+    SPILL_CHECK_ARRAY(error, array, owner, elements, bases, count);
     SPILL_SCOPED(release_groups) groups_t groups = {0};
     SPILL_TRY(sort_elements(array, elements, element_count, &groups, error));
     spill_bucket_base_t *all = bson_malloc0(groups.count * sizeof *all);
@@ -364,7 +364,7 @@ spill_code_t spill_bucket_read(spill_array_t *array, const spill_value_t *owner,
 {
     SPILL_CHECK_POINTERS(error, slice);
     *slice = NULL;
-    SPILL_CHECK_POINTERS(error, array, owner);
+    SPILL_CHECK_ARRAY(error, array, owner);
     spill_bucket_read_options_t defaults;
     spill_bucket_read_options_init(&defaults);
     options = options ? options : &defaults;

@@ -288,7 +288,7 @@ spill_code_t spill_array_read(spill_array_t *array, const spill_value_t *owner,
 {
     SPILL_CHECK_POINTERS(error, slice);
     *slice = NULL;
-    SPILL_CHECK_POINTERS(error, array, owner);
+    SPILL_CHECK_ARRAY(error, array, owner);
     spill_read_options_t defaults;
     spill_read_options_init(&defaults);
     options = options != NULL ? options : &defaults;
@@ -363,7 +363,7 @@ spill_code_t spill_array_top(spill_array_t *array, const spill_value_t *owner, i
 {
     SPILL_CHECK_POINTERS(error, slice);
     *slice = NULL;
-    SPILL_CHECK_POINTERS(error, array, owner);
+    SPILL_CHECK_ARRAY(error, array, owner);
     bool top_n = spill_schema_of(&array->definition)->keeps_top_n;
     if (!spill_schema_of(&array->definition)->has_top && !top_n)
         return spill_fail(error, SPILL_INVALID,

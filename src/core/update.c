@@ -89,7 +89,7 @@ spill_code_t spill_array_update_with(spill_array_t *array, const spill_value_t *
     options = options != NULL ? options : &defaults;
     repeated = repeated != NULL ? repeated : &ignored;
     *repeated = false;
-    SPILL_CHECK_POINTERS(error, array, owner, update);
+    SPILL_CHECK_ARRAY(error, array, owner, update);
     if (options->version != SPILL_UPDATE_OPTIONS_VERSION)
         return spill_fail(error, SPILL_INVALID, "update options of version %d, not %d",
                           options->version, SPILL_UPDATE_OPTIONS_VERSION);
