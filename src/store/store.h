@@ -282,6 +282,9 @@ typedef struct spill_store_ops {
     /* See spill_store_damage. May be NULL. */
     const char *(*damage)(const spill_store_t *store);
 
+    /* SPILL_CORRUPT: the file by which writers recognize the store was overwritten. May be NULL. */
+    spill_code_t (*check_label)(const spill_store_t *store, spill_error_t *error);
+
     /*
      * A caller deletes documents of heads by other means than DROP_HEAD: later incarnations will be
      * above `rev`, the head's. Call it before. NULL: such a store has no other means.

@@ -266,6 +266,12 @@ static const char *damage(const spill_store_t *store)
     return ((const spill_embedded_t *)store)->kv->damage;
 }
 
+static spill_code_t check_label(const spill_store_t *store, spill_error_t *error)
+{
+    const char *folder = ((const spill_embedded_t *)store)->folder;
+    return folder ? spill_folder_check_label(folder, error) : SPILL_OK;
+}
+
 /* The functions of every embedded store, whatever its engine. */
 #define COMMON_OPS                                                                                 \
     .shared_window = true, .checks_ids = true, .begins_steps = true, .call = call,                 \
@@ -287,6 +293,7 @@ static const spill_store_ops_t embedded_ops = {
     .same = is_same,
     .backup = spill_embedded_backup,
     .damage = damage,
+    .check_label = check_label,
 };
 
 static spill_code_t load_dropped_rev(spill_embedded_t *store, spill_error_t *error)
