@@ -2,6 +2,7 @@
 #include "layout/append.h"
 #include "bson/element_fields.h"
 #include "bson/value.h"
+#include "bson/value_text.h"
 #include "core/array.h"
 #include "core/building.h"
 #include "definition/schema.h"
@@ -65,6 +66,7 @@ static spill_code_t check_elements(const spill_owner_t *owner, const spill_value
     const int64_t around = bytes_around(owner);
     for (size_t i = 0; i < count; i++) {
         SPILL_TRY(spill_array_check_element(&elements[i], i, error));
+        SPILL_TRY(spill_array_check_text(owner->array, &elements[i], i, error));
         if (spill_schema_of(&owner->array->definition)->has_referenced_elements)
             SPILL_TRY(check_stored(owner, &elements[i], i, error));
         SPILL_TRY(check_id(&owner->array->definition, &elements[i], i, error));
@@ -80,6 +82,15 @@ static spill_code_t check_elements(const spill_owner_t *owner, const spill_value
                               i, elements[i].size_bytes, bytes, SPILL_DOCUMENT_BYTES_MAX);
     }
     return SPILL_OK;
+}
+
+/* A read of an owner with any bytes succeeds; an append would make one that drivers cannot read. */
+static spill_code_t check_owner_text(const spill_owner_t *owner, spill_error_t *error)
+{
+    if (owner->array->keeps_any_text)
+        return SPILL_OK;
+    spill_code_t code = spill_value_check_text(owner->value, error);
+    return code == SPILL_OK ? SPILL_OK : spill_fail_prefix(error, code, "the owner's _id");
 }
 
 static spill_code_t check_op(const spill_op_t *op, spill_error_t *error)
@@ -358,6 +369,7 @@ spill_code_t spill_array_append(spill_array_t *array, const spill_value_t *owner
     SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
     SPILL_TRY(spill_array_check_built(array, error));
     SPILL_TRY(spill_owner_init(&own, array, owner, error));
+    SPILL_TRY(check_owner_text(&own, error));
     SPILL_TRY(check_elements(&own, elements, count, error));
     SPILL_TRY(check_op(options->op, error));
     SPILL_TRY(spill_array_check_session(array, options->session, count, options->match, error));

@@ -8,6 +8,7 @@
 #include "bson/element_fields.h"
 #include "bson/update.h"
 #include "bson/value.h"
+#include "bson/value_text.h"
 #include "core/building.h"
 #include "definition/schema.h"
 #include "layout/adoption.h"
@@ -166,6 +167,15 @@ spill_code_t spill_array_check_element(const spill_value_t *element, size_t inde
                           "element %zu has %u bytes: no document holds more than %d", index,
                           element->size_bytes, SPILL_DOCUMENT_BYTES_MAX);
     return SPILL_OK;
+}
+
+spill_code_t spill_array_check_text(const spill_array_t *array, const spill_value_t *element,
+                                    size_t index, spill_error_t *error)
+{
+    if (array->keeps_any_text)
+        return SPILL_OK;
+    spill_code_t code = spill_value_check_text(element, error);
+    return code == SPILL_OK ? SPILL_OK : spill_fail_prefix(error, code, "element %zu", index);
 }
 
 spill_code_t spill_array_check_rank(const spill_definition_t *definition,

@@ -51,6 +51,7 @@ static spill_code_t edit(spill_array_t *array, const spill_value_t *owner, spill
     SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
     SPILL_TRY(spill_array_check_built(array, error));
     SPILL_TRY(spill_array_check_element(element, 0, error));
+    SPILL_TRY(spill_array_check_text(array, element, 0, error));
     SPILL_TRY(spill_array_check_rank(&array->definition, element, error));
     SPILL_TRY(check_same_id(array, owner, which, element, error));
     SPILL_TRY(spill_owner_init(&own, array, owner, error));
