@@ -95,7 +95,9 @@ static spill_code_t check_owner_text(const spill_owner_t *owner, spill_error_t *
 
 static spill_code_t check_op(const spill_op_t *op, spill_error_t *error)
 {
-    if (op != NULL && (op->id == NULL || op->id_bytes < 1 || op->id_bytes > SPILL_OP_ID_MAX))
+    if (op != NULL && op->id == NULL)
+        return spill_fail(error, SPILL_INVALID, "the operation's id is NULL");
+    if (op != NULL && (op->id_bytes < 1 || op->id_bytes > SPILL_OP_ID_MAX))
         return spill_fail(error, SPILL_INVALID, "an operation id has 1 to %d bytes, not %zu",
                           SPILL_OP_ID_MAX, op->id_bytes);
     if (op != NULL && (op->base < 0 || op->base > SPILL_OP_BASE_MAX))
@@ -339,7 +341,9 @@ static spill_code_t copy_options(const spill_append_options_t *given,
     if (given == NULL)
         return SPILL_OK;
     if (given->version != 1 && given->version != SPILL_APPEND_OPTIONS_VERSION)
-        return spill_fail(error, SPILL_INVALID, "append options of version %d, not %d",
+        return spill_fail(error, SPILL_INVALID,
+                          "append options have version %d, but this library needs version %d: "
+                          "initialize them with spill_append_options_init",
                           given->version, SPILL_APPEND_OPTIONS_VERSION);
     options->op = given->op;
     options->update = given->update;
@@ -373,10 +377,10 @@ spill_code_t spill_array_append(spill_array_t *array, const spill_value_t *owner
     SPILL_TRY(check_elements(&own, elements, count, error));
     SPILL_TRY(check_op(options->op, error));
     SPILL_TRY(spill_array_check_session(array, options->session, count, options->match, error));
-    if (options->update != NULL)
+    if (options->update != NULL) {
         SPILL_TRY(spill_array_check_update(array, options->update, error));
-    if (options->update != NULL)
         SPILL_TRY(spill_array_check_others(&own, options->update, error));
+    }
     spill_code_t code = append_parts(&own, elements, count, options, result, error);
     if (own.grew) /* also after an error */
         spill_windows_retain(array, owner);
@@ -401,8 +405,7 @@ bool spill_array_make_push(spill_array_t *array, const spill_value_t *owner,
     return part.count == count && spill_layout_make_push(&own, &part, filter, update);
 }
 
-/* ---- several owners, in one request to the store ----------------------------------------------
- */
+/* ---- several owners, in one request to the store --------------------------------------------- */
 
 /* The batches that go into the request, in one array for each part of them. */
 typedef struct group {

@@ -299,8 +299,7 @@ spill_code_t spill_windows_drop(spill_array_t *array, const spill_value_t *owner
  */
 void spill_windows_retain(spill_array_t *array, const spill_value_t *window);
 
-/* ---- appends to several owners (append.c) -----------------------------------------------------
- */
+/* ---- appends to several owners (append.c) ---------------------------------------------------- */
 
 enum { SPILL_BATCHES_MAX = 64 };
 

@@ -94,7 +94,9 @@ static spill_code_t check_options(const spill_bucket_append_options_t *options,
                                   const groups_t *groups, spill_error_t *error)
 {
     if (options->version != SPILL_BUCKET_APPEND_OPTIONS_VERSION)
-        return spill_fail(error, SPILL_INVALID, "bucket append options of version %d, not %d",
+        return spill_fail(error, SPILL_INVALID,
+                          "bucket append options have version %d, but this library needs version "
+                          "%d: initialize them with spill_bucket_append_options_init",
                           options->version, SPILL_BUCKET_APPEND_OPTIONS_VERSION);
     if (!options->bases && options->base_count > 0)
         return spill_fail(error, SPILL_INVALID, "bucket append options: 'bases' is NULL");
@@ -347,7 +349,9 @@ static spill_code_t check_read_options(const spill_bucket_read_options_t *option
                                        spill_error_t *error)
 {
     if (options->version != SPILL_BUCKET_READ_OPTIONS_VERSION)
-        return spill_fail(error, SPILL_INVALID, "bucket read options of version %d, not %d",
+        return spill_fail(error, SPILL_INVALID,
+                          "bucket read options have version %d, but this library needs version %d: "
+                          "initialize them with spill_bucket_read_options_init",
                           options->version, SPILL_BUCKET_READ_OPTIONS_VERSION);
     if (options->order != SPILL_NEWEST_FIRST && options->order != SPILL_OLDEST_FIRST)
         return spill_fail(error, SPILL_INVALID, "bucket read options: there is no order %d",

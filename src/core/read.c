@@ -203,7 +203,9 @@ static spill_slice_t *make_slice(spill_reading_t *reading, const spill_read_opti
 static spill_code_t check_options(const spill_read_options_t *options, spill_error_t *error)
 {
     if (options->version != SPILL_READ_OPTIONS_VERSION)
-        return spill_fail(error, SPILL_INVALID, "read options of version %d, not %d",
+        return spill_fail(error, SPILL_INVALID,
+                          "read options have version %d, but this library needs version %d: "
+                          "initialize them with spill_read_options_init",
                           options->version, SPILL_READ_OPTIONS_VERSION);
     if (options->order != SPILL_NEWEST_FIRST && options->order != SPILL_OLDEST_FIRST)
         return spill_fail(error, SPILL_INVALID, "read options: there is no order %d",
