@@ -79,6 +79,13 @@ spill_code_t spill_array_check_element(const spill_value_t *element, size_t inde
                                        spill_error_t *error);
 
 /*
+ * Check that all strings of the well-formed element are UTF-8, unless the array keeps any text.
+ * SPILL_INVALID. Cost: one pass over the element.
+ */
+spill_code_t spill_array_check_text(const spill_array_t *array, const spill_value_t *element,
+                                    size_t index, spill_error_t *error);
+
+/*
  * Capped with a sort_field: check that the element's value there can be compared. SPILL_INVALID: it
  * is a decimal128.
  */
@@ -292,8 +299,7 @@ spill_code_t spill_windows_drop(spill_array_t *array, const spill_value_t *owner
  */
 void spill_windows_retain(spill_array_t *array, const spill_value_t *window);
 
-/* ---- appends to several owners (append.c) -----------------------------------------------------
- */
+/* ---- appends to several owners (append.c) ---------------------------------------------------- */
 
 enum { SPILL_BATCHES_MAX = 64 };
 

@@ -39,6 +39,7 @@ spill_code_t spill_array_owners(spill_array_t *array, spill_owner_fn visit, void
                                 spill_error_t *error)
 {
     SPILL_CHECK_POINTERS(error, array);
+    SPILL_TRY(spill_store_check_process(array->store, error));
     SPILL_CHECK_ARGUMENT(error, visit != NULL, "the argument 'visit' is NULL");
     return visit_owners(array, false, visit, context, error);
 }
@@ -74,6 +75,7 @@ spill_code_t spill_bucket_owners(spill_array_t *array, spill_owner_fn visit, voi
                                  spill_error_t *error)
 {
     SPILL_CHECK_POINTERS(error, array);
+    SPILL_TRY(spill_store_check_process(array->store, error));
     SPILL_CHECK_ARGUMENT(error, visit != NULL, "the argument 'visit' is NULL");
     SPILL_TRY(spill_array_check_layout(array, true, "there are no windows", error));
     owners_t owners = {.visit = visit, .context = context};
@@ -342,7 +344,7 @@ static spill_code_t drop(spill_store_t *store, const char *name, spill_error_t *
 
 spill_code_t spill_store_drop(spill_store_t *store, const char *name, spill_error_t *error)
 {
-    SPILL_CHECK_POINTERS(error, store, name);
+    SPILL_CHECK_STORE(error, store, name);
     spill_deadline_t outer = spill_timed_suspend();
     spill_code_t code = drop(store, name, error);
     spill_deadline_end(outer);

@@ -272,6 +272,7 @@ spill_code_t spill_array_repair(spill_array_t *array, const spill_value_t *owner
     };
     *repair.summary = (spill_repair_summary_t){.version = SPILL_REPAIR_SUMMARY_VERSION};
     SPILL_CHECK_POINTERS(error, array);
+    SPILL_TRY(spill_store_check_process(array->store, error));
     return repair_all(&repair, owner, error);
 }
 

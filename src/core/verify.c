@@ -227,6 +227,7 @@ spill_code_t spill_array_verify(spill_array_t *array, const spill_value_t *owner
     };
     *verify.summary = (spill_verify_summary_t){.version = SPILL_VERIFY_SUMMARY_VERSION};
     SPILL_CHECK_POINTERS(error, array);
+    SPILL_TRY(spill_store_check_process(array->store, error));
     bson_init(&verify.last);
     spill_code_t code = owner != NULL
                             ? verify_owner(&verify, owner, error)

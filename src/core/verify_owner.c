@@ -14,6 +14,7 @@
 #include "layout/document_limits.h"
 #include "layout/locate.h"
 
+#include "bson/value_text.h"
 #include "definition/schema.h"
 #include "util/error.h"
 
@@ -165,6 +166,28 @@ static void check_order(spill_inspection_t *inspection, int64_t page, const spil
                              progress->end);
 }
 
+/*
+ * A string that is not UTF-8 breaks no invariant: a program without Spillway may have written it.
+ * Log the first one of the owner, because some drivers cannot read it.
+ */
+static void note_text(spill_inspection_t *inspection, const spill_run_t *run)
+{
+    spill_error_t error;
+    const spill_owner_t *owner = inspection->owner;
+    for (size_t i = 0; i < run->count && !inspection->noted_text; i++) {
+        spill_element_t element = spill_run_element(run, i);
+        if (spill_value_check_text(&element.value, &error) == SPILL_OK)
+            continue;
+        char *name = spill_value_to_json(owner->value, false);
+        spill_store_log(
+            owner->array->store, SPILL_LOG_WARNING,
+            "owner %.100s of '%s': element %" PRId64 ": %s; some drivers cannot read it",
+            name ? name : "?", owner->array->definition.name, element.seq, error.message);
+        bson_free(name);
+        inspection->noted_text = true;
+    }
+}
+
 static void check_document(spill_inspection_t *inspection, int64_t page,
                            const spill_response_t *response, spill_progress_t *progress)
 {
@@ -176,6 +199,7 @@ static void check_document(spill_inspection_t *inspection, int64_t page,
     }
     check_bounds(inspection, page, state);
     check_elements(inspection, page, state, &response->run);
+    note_text(inspection, &response->run);
     check_ops(inspection, page, state, &response->ops);
     check_order(inspection, page, state, progress);
     spill_progress_pass(inspection, page, state, progress);

@@ -268,6 +268,7 @@ spill_code_t spill_array_export(spill_array_t *array, const spill_value_t *owner
                                 spill_element_fn visit, void *context, spill_error_t *error)
 {
     SPILL_CHECK_POINTERS(error, array);
+    SPILL_TRY(spill_store_check_process(array->store, error));
     SPILL_CHECK_ARGUMENT(error, visit != NULL, "the argument 'visit' is NULL");
     walk_t walk = {.array = array, .whole = !owner, .visit = visit, .context = context};
     if (owner != NULL)
@@ -359,6 +360,7 @@ spill_code_t spill_array_documents(spill_array_t *array, const spill_value_t *ow
                                    spill_document_fn visit, void *context, spill_error_t *error)
 {
     SPILL_CHECK_POINTERS(error, array);
+    SPILL_TRY(spill_store_check_process(array->store, error));
     SPILL_CHECK_ARGUMENT(error, visit != NULL, "the argument 'visit' is NULL");
     documents_t documents = {.array = array, .plain = plain, .visit = visit, .context = context};
     if (owner != NULL)

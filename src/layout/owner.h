@@ -34,7 +34,12 @@ struct spill_array {
     spill_others_t *others;                 /* NULL in arrays that no caller has opened */
     spill_adoption_t *adoption;             /* the same */
     spill_definition_t definition;
-    bool retains;        /* appends delete old elements; false while elements are copied to it */
+    bool retains; /* appends delete old elements; false while elements are copied to it */
+    /*
+     * The elements are another program's, which may have strings that are not UTF-8: they are kept
+     * as they are. Otherwise appends and edits refuse such strings.
+     */
+    bool keeps_any_text;
     bool building;       /* changes are refused: see core/array.h */
     bool documents_stay; /* a drop leaves the heads' documents, which the application owns */
     spill_binding_t binding;
