@@ -230,7 +230,7 @@ static spill_code_t repair_orphan(void *context, const spill_orphan_t *orphan, s
         repair->summary->findings++;
     else
         repair->summary->left++;
-    if (repair->look_only)
+    if (repair->look_only || orphan->strays > 0)
         return SPILL_OK;
     SPILL_TRY(spill_owner_init(&owner, repair->array, &orphan->owner, error));
     return spill_outlier_repair_orphan(&owner, orphan, error);

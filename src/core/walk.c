@@ -263,6 +263,17 @@ spill_code_t spill_walk_any(spill_array_t *array, const spill_value_t *owner,
                                 array->definition.name);
 }
 
+/* An owner without elements may have lost its head. */
+static spill_code_t walk_found(const walk_t *walk, const spill_value_t *owner, spill_error_t *error)
+{
+    counted_t counted = {.walk = walk};
+    walk_t counts = *walk;
+    counts.visit = count_element;
+    counts.context = &counted;
+    SPILL_TRY(export_owner(&counts, owner, error));
+    return counted.elements > 0 ? SPILL_OK : spill_check_unheaded(walk->array, owner, error);
+}
+
 spill_code_t spill_array_export(spill_array_t *array, const spill_value_t *owner,
                                 spill_element_fn visit, void *context, spill_error_t *error)
 {
@@ -270,8 +281,8 @@ spill_code_t spill_array_export(spill_array_t *array, const spill_value_t *owner
     SPILL_CHECK_ARGUMENT(error, visit != NULL, "the argument 'visit' is NULL");
     walk_t walk = {.array = array, .whole = !owner, .visit = visit, .context = context};
     if (owner != NULL)
-        return export_owner(&walk, owner, error);
-    return spill_each_owner(array, export_owner, &walk, true, error);
+        return walk_found(&walk, owner, error);
+    return spill_end_walk(array, spill_each_owner(array, export_owner, &walk, true, error), error);
 }
 
 /* ---- documents ------------------------------------------------------------------------------- */
@@ -362,5 +373,6 @@ spill_code_t spill_array_documents(spill_array_t *array, const spill_value_t *ow
     documents_t documents = {.array = array, .plain = plain, .visit = visit, .context = context};
     if (owner != NULL)
         return show_owner(&documents, owner, error);
-    return spill_each_owner(array, show_owner, &documents, true, error);
+    return spill_end_walk(array, spill_each_owner(array, show_owner, &documents, true, error),
+                          error);
 }

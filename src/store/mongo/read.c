@@ -441,9 +441,10 @@ static bool is_meant(const spill_mongo_document_t *document, const bson_t *proje
     bson_iter_t iter, field;
     if (!request->read.want_beyond)
         return true;
+    int64_t page;
     if (request->page >= 0)
-        return bson_iter_init_find(&iter, projected, "page") &&
-               spill_iter_int64(&iter) == request->page;
+        return bson_iter_init_find(&iter, projected, SPILL_MONGO_PAGE_ID) &&
+               spill_mongo_read_id(request, &iter, &page) && page == request->page;
     return spill_mongo_find_state(document, projected, &iter) && bson_iter_recurse(&iter, &field) &&
            bson_iter_find(&field, "first") && spill_iter_int64(&field) <= request->read.seq;
 }
@@ -543,7 +544,8 @@ static spill_code_t find_holding(spill_mongo_t *store, const spill_mongo_documen
 typedef struct gathering {
     const spill_request_t *request;
     spill_response_t *response;
-    int64_t misplaced; /* spill_mongo_add_element */
+    spill_code_t code; /* of the first document that is no element of the owner */
+    spill_error_t failure;
 } gathering_t;
 
 static bool gather(void *context, const bson_t *document)
@@ -551,9 +553,10 @@ static bool gather(void *context, const bson_t *document)
     gathering_t *gathering = context;
     spill_run_t *run = &gathering->response->run;
     int64_t most = gathering->request->read.bytes_most;
-    bool placed = spill_mongo_add_element(gathering->request, document, run, &gathering->misplaced);
+    gathering->code =
+        spill_mongo_add_element(gathering->request, document, run, &gathering->failure);
     gathering->response->stopped = most > 0 && (int64_t)run->arena.size >= most;
-    return placed && !gathering->response->stopped;
+    return gathering->code == SPILL_OK && !gathering->response->stopped;
 }
 
 /* Read elements with numbers in [from, end), at most as many as are still missing. */
@@ -600,9 +603,9 @@ static spill_code_t read_between(spill_mongo_t *store, const spill_request_t *re
                                    gather, &gathering, error);
     }
     bson_destroy(&pipeline);
-    return code == SPILL_OK && gathering.misplaced > 0
-               ? spill_mongo_fail_misplaced(collection, gathering.misplaced, error)
-               : code;
+    if (code == SPILL_OK && gathering.code != SPILL_OK && error)
+        *error = gathering.failure;
+    return code == SPILL_OK ? gathering.code : code;
 }
 
 /* Add the element of a page to the run, if it is one of the request's. */
@@ -718,7 +721,9 @@ static bool add_page(void *context, const bson_t *projected)
 {
     reading_t *reading = context;
     bson_iter_t iter;
-    int64_t page = bson_iter_init_find(&iter, projected, "page") ? spill_iter_int64(&iter) : -1;
+    int64_t page = SPILL_HEAD;
+    if (bson_iter_init_find(&iter, projected, SPILL_MONGO_PAGE_ID))
+        spill_mongo_read_id(reading->document->request, &iter, &page);
     for (size_t i = 0; i < reading->count && reading->code == SPILL_OK; i++) {
         if (reading->pages[i] != page)
             continue;
