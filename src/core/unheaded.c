@@ -26,7 +26,7 @@ static void describe(spill_array_t *array, const spill_orphan_t *orphan, spill_e
         spill_owner_name(&owner, SPILL_CORRUPT, error);
 }
 
-/* A drop leaves pages that nobody misses. */
+/* Pages that a drop has left belong to no array. */
 static spill_code_t report(void *context, const spill_orphan_t *orphan, spill_error_t *error)
 {
     unheaded_t *unheaded = context;

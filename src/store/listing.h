@@ -109,9 +109,9 @@ typedef struct spill_orphan {
      */
     bool dropped;
     /*
-     * Not 0: so many documents have the fields of a page, but not its _id, and `example` is the
-     * _id of one as JSON. They have no head, incarnation or pages, and if all owners are listed, no
-     * owner.
+     * Not 0: this number of documents has the fields of a page, but not its _id, and `example` is
+     * the _id of one as JSON. They have no head, incarnation or pages, and if all owners are
+     * listed, no owner.
      */
     int64_t strays;
     char example[80];

@@ -635,6 +635,8 @@ static const known_t known[] = {
      false},
     {SUBSET, "reviews", "{\"id\": 4}", NULL, "{\"owner\": \"ada\", \"removed\": 100, \"page\": 4}",
      false},
+    {REFERENCE, "reviews", "{\"id\": 9}", NULL, "{\"owner\": \"ada\", \"page\": 1099511627776}",
+     true},
     {OLDEST, "overflowActivities", "{\"page\": 1}", NULL, "{\"owner\": \"ada\"}", false},
     {OLDEST, "overflowActivities", "{\"page\": 2}", NULL,
      "{\"owner\": \"ada\", \"page\": 2, \"first\": 0.5}", true},
@@ -653,6 +655,8 @@ static const known_t known[] = {
     {BUCKET, "reviewBuckets", "{\"month\": \"2024-05\"}", "{\"$unset\": {\"spill.epoch\": 1}}",
      NULL, false},
     /* Pages of a layout that has none. */
+    {CAPPED, "users", "{\"_id\": \"ada\"}", "{\"$set\": {\"spill.activities.first\": 2147483647}}",
+     NULL, false},
     {CAPPED, "users", "{\"_id\": \"ada\"}", "{\"$set\": {\"spill.activities.pages\": 10}}", NULL,
      false},
 };

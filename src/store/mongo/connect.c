@@ -334,11 +334,25 @@ static spill_code_t change(spill_mongo_t *store, const spill_request_t *request,
     return spill_mongo_guarded(store, request, response, error);
 }
 
+/*
+ * Is it a page of a layout that has none? A damaged head may lead there. No collection has such
+ * pages: they are absent, and a change of one is refused.
+ */
+static bool is_impossible(const spill_request_t *request, spill_response_t *response)
+{
+    if (request->page == SPILL_HEAD || spill_schema_of(request->definition)->has_pages)
+        return false;
+    response->outcome = request->kind == SPILL_REQUEST_READ ? SPILL_DONE : SPILL_REFUSED_GUARD;
+    return true;
+}
+
 static spill_code_t call(spill_store_t *base, const spill_request_t *request,
                          spill_response_t *response, spill_error_t *error)
 {
     spill_mongo_t *store = (spill_mongo_t *)base;
     spill_response_clear(response);
+    if (is_impossible(request, response))
+        return SPILL_OK;
     if (request->kind == SPILL_REQUEST_READ)
         return spill_mongo_read(store, request, response, error);
     if (base->options.read_only)
@@ -352,8 +366,13 @@ static spill_code_t call_all(spill_store_t *base, const spill_request_t *request
                              spill_response_t *responses, spill_error_t *error)
 {
     spill_mongo_t *store = (spill_mongo_t *)base;
-    for (size_t i = 0; i < count; i++)
+    bool impossible = false;
+    for (size_t i = 0; i < count; i++) {
         spill_response_clear(&responses[i]);
+        impossible = is_impossible(&requests[i], &responses[i]);
+    }
+    if (impossible) /* the requests are of one definition */
+        return SPILL_OK;
     if (requests->kind == SPILL_REQUEST_READ)
         return spill_mongo_read_pages(store, requests, count, responses, error);
     for (size_t i = 0; i < count; i++)

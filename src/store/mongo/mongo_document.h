@@ -81,7 +81,7 @@ void spill_mongo_append_page_ids(const spill_definition_t *definition, const spi
 
 /*
  * An expression, to be destroyed: does a document have the _id of a page (layout bucket: of a
- * window's document) of some owner? What spill_mongo_read_id accepts, it accepts.
+ * window's document) of some owner, and if it is a referenced element, of its own number?
  */
 bson_t *spill_mongo_has_page_id(const spill_definition_t *definition);
 

@@ -230,24 +230,28 @@ static bson_t *owners_conditions(const spill_definition_t *definition, bool unma
 
 /*
  * An expression, to be destroyed: is the _id made of these fields alone, in this order? A document
- * that is equal to its own copy of these fields has no other.
+ * that is equal to its own copy of these fields has no other. The page of a referenced element has
+ * the element's number.
  */
-static bson_t *has_fields_of_id(bool bucket)
+static bson_t *has_fields_of_id(const spill_schema_t *schema)
 {
-    return bucket ? BCON_NEW("$eq", "[", "$_id", "{", SPILL_STORED_ID_OWNER,
-                             "$" SPILL_STORED_PAGE_OWNER, SPILL_STORED_ID_WINDOW,
-                             "$" SPILL_STORED_PAGE_WINDOW, SPILL_STORED_ID_PART,
-                             "$" SPILL_STORED_PAGE_PART, "}", "]")
-                  : BCON_NEW("$eq", "[", "$_id", "{", SPILL_STORED_ID_OWNER,
-                             "$" SPILL_STORED_PAGE_OWNER, SPILL_STORED_ID_PAGE,
-                             "$" SPILL_STORED_PAGE_NUMBER, "}", "]");
+    const char *number = schema->has_referenced_elements ? "$" SPILL_STORED_PAGE_FIRST
+                                                         : "$" SPILL_STORED_PAGE_NUMBER;
+    return schema->has_windows ? BCON_NEW("$eq", "[", "$_id", "{", SPILL_STORED_ID_OWNER,
+                                          "$" SPILL_STORED_PAGE_OWNER, SPILL_STORED_ID_WINDOW,
+                                          "$" SPILL_STORED_PAGE_WINDOW, SPILL_STORED_ID_PART,
+                                          "$" SPILL_STORED_PAGE_PART, "}", "]")
+                               : BCON_NEW("$eq", "[", "$_id", "{", SPILL_STORED_ID_OWNER,
+                                          "$" SPILL_STORED_PAGE_OWNER, SPILL_STORED_ID_PAGE,
+                                          BCON_UTF8(number), "}", "]");
 }
 
 bson_t *spill_mongo_has_page_id(const spill_definition_t *definition)
 {
     bool bucket = spill_schema_of(definition)->has_windows;
     const char *number = bucket ? "$" SPILL_STORED_PAGE_PART : "$" SPILL_STORED_PAGE_NUMBER;
-    SPILL_SCOPED(spill_mongo_destroy) bson_t *fields = has_fields_of_id(bucket);
+    SPILL_SCOPED(spill_mongo_destroy)
+    bson_t *fields = has_fields_of_id(spill_schema_of(definition));
     /* Servers order values of all types, and no type between numbers is not a number. */
     return BCON_NEW(
         "$and", "[", BCON_DOCUMENT(fields), "{", "$gte", "[", BCON_UTF8(number), BCON_INT64(0), "]",
