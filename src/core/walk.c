@@ -344,13 +344,16 @@ static spill_code_t show_pages(const documents_t *documents, const spill_owner_t
                                const spill_state_t *head, spill_error_t *error)
 {
     SPILL_SCOPED(spill_response_release) spill_response_t response = SPILL_RESPONSE_INIT;
-    bool referenced = spill_schema_of(&documents->array->definition)->has_referenced_elements;
+    const spill_schema_t *schema = spill_schema_of(&documents->array->definition);
+    bool referenced = schema->has_referenced_elements, newest = schema->appends_to_head;
     int64_t missing = 0, counted;
     SPILL_TRY(first_counted(owner, head, &counted, error));
     for (int64_t page = referenced ? head->watermark : 0; page < head->pages; page++) {
         SPILL_TRY(show_document(documents, owner, page, &response, error));
         missing = response.state.present || page < counted ? 0 : missing + 1;
-        SPILL_TRY(spill_owner_check_missing(owner, head, page, missing, error));
+        bool last = page == head->pages - 1; /* with keep oldest, it is counted before it is made */
+        if (missing > 0 && (newest || !last))
+            SPILL_TRY(spill_owner_check_counted(owner, head, page, error));
     }
     return SPILL_OK;
 }

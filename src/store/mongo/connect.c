@@ -346,6 +346,17 @@ static bool is_impossible(const spill_request_t *request, spill_response_t *resp
     return true;
 }
 
+static spill_code_t read_any(spill_mongo_t *store, const spill_request_t *request,
+                             spill_response_t *response, spill_error_t *error)
+{
+    if (request->page != SPILL_ELEMENTS)
+        return spill_mongo_read(store, request, response, error);
+    if (request->read.want != SPILL_WANT_TOP_N)
+        return spill_mongo_read_elements(store, request, response, error);
+    spill_mongo_ahead_changed(store->ahead, request->owner); /* a later head is no older */
+    return spill_mongo_read_top_n(store, request, response, error);
+}
+
 static spill_code_t call(spill_store_t *base, const spill_request_t *request,
                          spill_response_t *response, spill_error_t *error)
 {
@@ -354,7 +365,7 @@ static spill_code_t call(spill_store_t *base, const spill_request_t *request,
     if (is_impossible(request, response))
         return SPILL_OK;
     if (request->kind == SPILL_REQUEST_READ)
-        return spill_mongo_read(store, request, response, error);
+        return read_any(store, request, response, error);
     if (base->options.read_only)
         return spill_fail(error, SPILL_READ_ONLY, "%s was opened for reading only", store->place);
     spill_code_t code = change(store, request, response, error);

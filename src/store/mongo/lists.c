@@ -194,7 +194,7 @@ static spill_code_t list_windows(spill_mongo_t *store, const spill_definition_t 
     if (query->windows.id)
         match_id(definition, query->windows.id, &match);
     else
-        spill_mongo_match_windows(&match);
+        BSON_APPEND_INT32(&match, SPILL_STORED_PAGE_PART, 0);
     bson_append_document_end(&stage, &match);
     bson_append_document_end(&pipeline, &stage);
     append_list(definition, query, &pipeline);
@@ -268,7 +268,7 @@ spill_code_t spill_mongo_windows_of(spill_store_t *store, const spill_definition
     }
     bson_append_array_end(&of, &in);
     bson_append_document_end(&filter, &of);
-    spill_mongo_match_windows(&filter);
+    BSON_APPEND_INT32(&filter, SPILL_STORED_PAGE_PART, 0);
     const spill_mongo_query_t query = {&filter, NULL, projection, 0};
     SPILL_TRY(spill_mongo_find((spill_mongo_t *)store, definition->collection, &query, false,
                                add_name, &found, error));

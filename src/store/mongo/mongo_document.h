@@ -85,9 +85,6 @@ void spill_mongo_append_page_ids(const spill_definition_t *definition, const spi
  */
 bson_t *spill_mongo_has_page_id(const spill_definition_t *definition);
 
-/* Append to a filter: heads of windows, whatever else their _id has. The condition is an $or. */
-void spill_mongo_match_windows(bson_t *match);
-
 /* Append to a filter: in a sharded cluster, the owner of a page, so that one shard runs the
  * command.
  */
@@ -390,7 +387,7 @@ bool spill_mongo_ahead_pages(spill_mongo_t *store, const spill_mongo_document_t 
  */
 void spill_mongo_ahead_changed(spill_mongo_ahead_t *ahead, const spill_value_t *owner);
 
-/* ---- read.c, rank.c -------------------------------------------------------------------------- */
+/* ---- read.c, referenced_runs.c, rank.c ------------------------------------------------------- */
 
 /* Append the projection of a READ of one document. `finds`: of a `find`, which slices an array. */
 void spill_mongo_project_read(const spill_mongo_document_t *document, bool finds,

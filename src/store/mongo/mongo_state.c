@@ -151,12 +151,24 @@ static void project_numbers(const spill_mongo_document_t *document, const number
     bson_append_document_end(projection, &state);
 }
 
-/* A page's owner field, which is compared with its _id. */
+/* The fields of a page's owner and of a window, which are compared with the _id. */
 #define PAGE_OWNER "spillwayOwner"
+#define PAGE_WINDOW "spillwayWindow"
 
 static bool shows_owner(const spill_mongo_document_t *document)
 {
-    return !document->head && !document->referenced && !spill_mongo_is_bucket(document);
+    return (!document->head && !document->referenced) || spill_mongo_is_bucket(document);
+}
+
+static void project_owner(const spill_mongo_document_t *document, bson_t *projection)
+{
+    const spill_definition_t *definition = document->request->definition;
+    char field[SPILL_NAME_SIZE + 1];
+    snprintf(field, sizeof field, "$%s", definition->page_owner);
+    BSON_APPEND_UTF8(projection, PAGE_OWNER, field);
+    snprintf(field, sizeof field, "$%s", definition->window_field);
+    if (spill_mongo_is_bucket(document))
+        BSON_APPEND_UTF8(projection, PAGE_WINDOW, field);
 }
 
 void spill_mongo_project_state(const spill_mongo_document_t *document, bool ops, bool finds,
@@ -173,11 +185,8 @@ void spill_mongo_project_state(const spill_mongo_document_t *document, bool ops,
         spill_mongo_project_referenced(projection);
         return;
     }
-    if (shows_owner(document)) {
-        char owner[SPILL_NAME_SIZE + 1];
-        snprintf(owner, sizeof owner, "$%s", document->request->definition->page_owner);
-        BSON_APPEND_UTF8(projection, PAGE_OWNER, owner);
-    }
+    if (shows_owner(document))
+        project_owner(document, projection);
     project_live(document, finds, projection);
     if (ops)
         BSON_APPEND_UTF8(projection, SPILL_STORED_OPS,
@@ -242,8 +251,13 @@ static void read_deleted(parser_t *parser, const bson_iter_t *field, spill_seqs_
         fail_field(parser, SPILL_STORED_DELETED, "an array");
         return;
     }
-    while (bson_iter_next(&iter))
-        spill_seqs_insert(deleted, number_of(parser, &iter, SPILL_STORED_DELETED));
+    for (int64_t end = 0; bson_iter_next(&iter);) {
+        int64_t seq = number_of(parser, &iter, SPILL_STORED_DELETED);
+        if (seq < end)
+            fail_field(parser, SPILL_STORED_DELETED, "a list of ascending numbers");
+        spill_seqs_insert(deleted, seq);
+        end = seq + 1;
+    }
 }
 
 static void read_gaps(parser_t *parser, const bson_iter_t *field, spill_seqs_t *deleted)
@@ -253,14 +267,15 @@ static void read_gaps(parser_t *parser, const bson_iter_t *field, spill_seqs_t *
         fail_field(parser, SPILL_STORED_DELETED_RUNS, "an array");
         return;
     }
-    while (bson_iter_next(&iter)) {
+    for (int64_t end = -1; bson_iter_next(&iter);) {
         int64_t first = number_of(parser, &iter, SPILL_STORED_DELETED_RUNS);
         int64_t count =
             bson_iter_next(&iter) ? number_of(parser, &iter, SPILL_STORED_DELETED_RUNS) : -1;
-        if (count < 1)
-            fail_field(parser, SPILL_STORED_DELETED_RUNS, "runs of numbers");
+        if (count < 1 || first <= end) /* guards compare the list: adjacent runs are one */
+            fail_field(parser, SPILL_STORED_DELETED_RUNS, "a list of ascending runs of numbers");
         else
             spill_seqs_insert_run(deleted, first, first + count);
+        end = first + (count > 0 ? count : 0);
     }
 }
 
@@ -510,42 +525,58 @@ static int64_t read_page(parser_t *parser, const bson_t *projected)
 }
 
 /*
- * Some reads find a page by its _id, others by its owner field. If the two name different owners,
- * the others would miss its elements.
+ * Some reads find a page by its _id, others by its owner field, and by the field of its window. If
+ * they name different ones, the others would miss its elements.
  */
 static void require_owner(parser_t *parser, const bson_t *projected)
 {
     const spill_mongo_document_t *document = parser->document;
+    const spill_definition_t *definition = document->request->definition;
     bson_iter_t iter;
+    spill_value_t own = *document->request->owner;
+    const char *window = NULL, *wrong = NULL;
+    if (spill_mongo_is_bucket(document))
+        spill_window_split(document->request->owner, &own, &window);
     bool found = bson_iter_init_find(&iter, projected, PAGE_OWNER);
     spill_value_t owner = found ? spill_value_from_iter(&iter) : (spill_value_t){0};
-    if (found && spill_value_compare(&owner, document->request->owner) == 0)
-        return;
-    if (parser->code == SPILL_OK)
-        parser->code =
-            spill_fail(parser->error, SPILL_CORRUPT, "%s: the page's '%s' is not its _id.owner",
-                       document->collection, document->request->definition->page_owner);
+    if (!found || spill_value_compare(&owner, &own) != 0)
+        wrong = definition->page_owner;
+    else if (window &&
+             !(bson_iter_init_find(&iter, projected, PAGE_WINDOW) && BSON_ITER_HOLDS_UTF8(&iter) &&
+               strcmp(bson_iter_utf8(&iter, NULL), window) == 0))
+        wrong = definition->window_field;
+    if (wrong && parser->code == SPILL_OK)
+        parser->code = spill_fail(parser->error, SPILL_CORRUPT,
+                                  "%s: the document's '%s' is not the one of its _id",
+                                  document->collection, wrong);
 }
 
 /*
  * Every writer stores these numbers. A missing one would be read as 0, and no guard would match, so
  * each change of the document would be tried again and again. A document that has some of them but
- * no incarnation is managed, too: as absent, its elements would be lost without an error.
+ * no incarnation is managed, too: as absent, its elements would be lost without an error. A
+ * document with the _id of a page or of a window belongs to no one else: as absent, no step could
+ * put another one in its place.
  */
 static void require_numbers(parser_t *parser, const bson_iter_t *fields, int64_t incarnation)
 {
-    static const number_t required[] = {
-        {SPILL_STORED_REV, EVERY}, {SPILL_STORED_FIRST, EVERY}, {SPILL_STORED_PAGES, HEAD}};
+    bool own = !parser->document->head || spill_mongo_is_bucket(parser->document);
+    static const number_t required[] = {{SPILL_STORED_REV, EVERY},
+                                        {SPILL_STORED_FIRST, EVERY},
+                                        {SPILL_STORED_OP_COUNT, EVERY},
+                                        {SPILL_STORED_PAGES, HEAD},
+                                        {SPILL_STORED_TOTAL, OLDEST}};
     const char *missing = NULL;
     bool any = incarnation > 0;
     for (size_t i = 0; i < sizeof required / sizeof *required; i++) {
-        bson_iter_t field, iter = *fields;
-        bool found = bson_iter_recurse(&iter, &field) && bson_iter_find(&field, required[i].name);
+        bson_iter_t field, iter = fields ? *fields : (bson_iter_t){0};
+        bool found = fields && BSON_ITER_HOLDS_DOCUMENT(&iter) &&
+                     bson_iter_recurse(&iter, &field) && bson_iter_find(&field, required[i].name);
         any = any || found;
         if (!found && may_hold(parser->document, required[i].of))
             missing = required[i].name;
     }
-    if (any && incarnation < 1)
+    if ((any || own) && incarnation < 1)
         fail_field(parser, SPILL_STORED_INCARNATION, "a whole number from 1");
     else if (any && missing)
         fail_field(parser, missing, "there");
@@ -577,8 +608,8 @@ spill_code_t spill_mongo_state(const spill_mongo_document_t *document, const bso
     if (state->pages > 0 && !spill_schema_of(document->request->definition)->has_pages)
         fail_field(&parser, SPILL_STORED_PAGES, "0, though the layout has no pages");
     state->present = state->incarnation > 0;
-    if (found && whole && BSON_ITER_HOLDS_DOCUMENT(&iter))
-        require_numbers(&parser, &iter, state->incarnation);
+    if (whole)
+        require_numbers(&parser, found ? &iter : NULL, state->incarnation);
     if (parser.code != SPILL_OK && !state->present)
         return parser.code;
     state->gaps = state->present && spill_schema_of(document->request->definition)->keeps_top_n;

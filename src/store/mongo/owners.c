@@ -264,21 +264,11 @@ bson_t *spill_mongo_has_page_id(const spill_definition_t *definition)
         "array", "regex", "undefined", "missing", "]", "]", "}", "]", "}", "]");
 }
 
-void spill_mongo_match_windows(bson_t *match)
-{
-    BCON_APPEND(match, SPILL_STORED_PAGE_PART, BCON_INT32(0), "$or", "[", "{",
-                SPILL_STORED_PAGE_INCARNATION, "{", "$exists", BCON_BOOL(true), "}", "}", "{",
-                SPILL_STORED_PAGE_REV, "{", "$exists", BCON_BOOL(true), "}", "}", "]");
-}
-
 /* Conditions: heads of windows. Their names come from their _ids, so others are left out. */
 static bson_t *windows_conditions(const spill_definition_t *definition)
 {
-    bson_t *conditions = bson_new();
     SPILL_SCOPED(spill_mongo_destroy) bson_t *own = spill_mongo_has_page_id(definition);
-    spill_mongo_match_windows(conditions);
-    BCON_APPEND(conditions, "$expr", BCON_DOCUMENT(own));
-    return conditions;
+    return BCON_NEW(SPILL_STORED_PAGE_PART, BCON_INT32(0), "$expr", BCON_DOCUMENT(own));
 }
 
 spill_code_t spill_mongo_owners(spill_store_t *store, const spill_definition_t *definition,

@@ -374,7 +374,7 @@ static spill_code_t add_unranked(search_t *search, spill_error_t *error)
         read.read.seq = start->seq - 1;
     read.read.limit = request->definition->top_count + request->read.limit + 1;
     if (read.read.seq >= request->read.watermark)
-        SPILL_TRY(spill_mongo_read(search->store, &read, &newest, error));
+        SPILL_TRY(spill_mongo_read_elements(search->store, &read, &newest, error));
     for (size_t i = 0; i < newest.run.count; i++) {
         spill_element_t element = spill_run_element(&newest.run, i);
         spill_top_entry_t entry =
