@@ -14,6 +14,7 @@
  *   readable.c       the elements of a damaged owner that can be read
  *   adopt.c          make the unmanaged array of one owner managed
  *   owners.c         all owners; drop a definition
+ *   unheaded.c       pages and documents that a walk over the owners does not reach
  *   windows.c        the windows of an owner (layout bucket)
  *   bucket.c         append to windows and read them; bucket_change.c edits, removes and trims
  *   verify.c         verify: inspect each owner (verify_owner.c, verify_referenced.c, verify_ids.c)
@@ -170,6 +171,21 @@ spill_code_t spill_each_prepared(spill_array_t *array, size_t at_a_time, spill_p
  * window.) */
 spill_code_t spill_each_bucket_owner(spill_array_t *array, spill_each_fn call, void *context,
                                      bool pass_damaged, spill_error_t *error);
+
+/*
+ * SPILL_CORRUPT if there are pages without a head, and no drop has left them, or documents without
+ * the _id of a page: of this owner, or (NULL) of all. Each is logged; the message is the first
+ * one's. Stores to which no other program writes: SPILL_OK. Cost: spill_each_orphan.
+ * (unheaded.c)
+ */
+spill_code_t spill_check_unheaded(spill_array_t *array, const spill_value_t *owner,
+                                  spill_error_t *error);
+
+/*
+ * The end of a walk over all owners that promises all elements: `code` and *error are the walk's.
+ * Return SPILL_CORRUPT also if spill_check_unheaded does. (unheaded.c)
+ */
+spill_code_t spill_end_walk(spill_array_t *array, spill_code_t code, spill_error_t *error);
 
 /* spill_array_export of one owner, for which spill_each_owner calls. (walk.c) */
 spill_code_t spill_walk_owner(spill_array_t *array, const spill_value_t *owner,

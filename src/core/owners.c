@@ -260,7 +260,7 @@ spill_code_t spill_each_bucket_owner(spill_array_t *array, spill_each_fn call, v
 static spill_code_t find_note(spill_array_t *array, spill_orphan_t *orphan, spill_error_t *error)
 {
     int64_t incarnation;
-    if (orphan->dropped || !array->store->ops->find_drop)
+    if (orphan->dropped || orphan->strays > 0 || !array->store->ops->find_drop)
         return SPILL_OK;
     SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
     SPILL_TRY(spill_owner_init(&own, array, &orphan->owner, error));

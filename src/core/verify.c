@@ -125,7 +125,8 @@ static spill_code_t compare(void *context, const spill_orphan_t *orphan, spill_e
     again_t *again = context;
     (void)error;
     again->same = again->same || (orphan->incarnation == again->orphan->incarnation &&
-                                  orphan->pages == again->orphan->pages);
+                                  orphan->pages == again->orphan->pages &&
+                                  orphan->strays == again->orphan->strays);
     return SPILL_OK;
 }
 
@@ -133,6 +134,9 @@ spill_code_t spill_orphan_stays(spill_array_t *array, const spill_orphan_t *orph
                                 spill_error_t *error)
 {
     again_t again = {.orphan = orphan};
+    *stays = orphan->strays > 0; /* no step puts or deletes such a document */
+    if (*stays)
+        return SPILL_OK;
     spill_code_t code = spill_each_orphan(array, &orphan->owner, compare, &again, error);
     *stays = again.same;
     return code;
@@ -157,6 +161,8 @@ static spill_code_t count_orphan(verify_t *verify, const spill_orphan_t *orphan,
     bool counted = false;
     bson_iter_t iter;
     verify->summary->pages += orphan->pages;
+    if (orphan->strays > 0)
+        return SPILL_OK;
     SPILL_TRY(has_head(verify->array, &orphan->owner, &counted, error));
     if (!counted && bson_iter_init_find(&iter, &verify->last, "")) {
         spill_value_t last = spill_value_from_iter(&iter);
