@@ -11,6 +11,7 @@
  *   others.c         the other definitions of a collection, whose fields an update leaves alone
  *   change.c         edit, remove and trim
  *   walk.c           all elements of an owner, a bounded run at a time
+ *   measure.c        the number and the bytes of the elements, without a read of them
  *   readable.c       the elements of a damaged owner that can be read
  *   adopt.c          make the unmanaged array of one owner managed
  *   owners.c         all owners; drop a definition
@@ -199,6 +200,24 @@ spill_code_t spill_walk_owner(spill_array_t *array, const spill_value_t *owner,
 spill_code_t spill_walk_any(spill_array_t *array, const spill_value_t *owner,
                             spill_element_fn visit, void *context, bool *managed,
                             spill_error_t *error);
+
+/* The elements of one owner, and the bytes of their values. */
+typedef struct spill_sizes {
+    int64_t elements;
+    int64_t bytes;
+    bool managed; /* false: the array is unmanaged */
+} spill_sizes_t;
+
+/*
+ * Measure an owner's array, which may be unmanaged, without a read of its elements: documents know
+ * how many they have, and their bytes. An absent owner has none. For a walk that lists owners. Not
+ * for referenced elements. Cost: one read of a state for each document, and one of the page with
+ * the trim watermark. SPILL_CANCELLED: the store was asked to stop. SPILL_CORRUPT: a page is
+ * missing; damage inside of a page is not noticed. SPILL_CONFLICT: other programs keep changing
+ * which pages there are. (measure.c)
+ */
+spill_code_t spill_measure_any(spill_array_t *array, const spill_value_t *owner,
+                               spill_sizes_t *sizes, spill_error_t *error);
 
 /* May documents have unmanaged arrays? Other programs write to the store, and the layout is
  * outlier, keep newest. (adopt.c) */

@@ -125,7 +125,8 @@ static bool call_next(void *context, const spill_value_t *owner)
         return false;
     }
     each->code = each->call(each->context, owner, &each->error);
-    report_walked(each);
+    if (each->code != SPILL_CANCELLED)
+        report_walked(each);
     if (each->code == SPILL_REFUSED && each->pass_refused) {
         spill_store_log(each->array->store, SPILL_LOG_WARNING, "skipped: %s", each->error.message);
         each->refused++;

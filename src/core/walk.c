@@ -186,6 +186,8 @@ static spill_code_t export_owner(void *context, const spill_value_t *owner, spil
     if (walk->array->store->options.partial)
         return spill_readable_walk(&own, walk->visit, walk->context, &elements, error);
     while (!stretch.last) {
+        if (spill_store_stopped(walk->array->store))
+            return spill_walk_stopped(error);
         SPILL_TRY(spill_stretch_read(&own, &stretch, error));
         for (size_t i = 0; i < stretch.run->count; i++) {
             spill_element_t element = spill_run_element(stretch.run, i);
@@ -351,6 +353,8 @@ static spill_code_t show_pages(const documents_t *documents, const spill_owner_t
     int64_t missing = 0, counted;
     SPILL_TRY(first_counted(owner, head, &counted, error));
     for (int64_t page = referenced ? head->watermark : 0; page < head->pages; page++) {
+        if (spill_store_stopped(documents->array->store))
+            return spill_walk_stopped(error);
         SPILL_TRY(show_document(documents, owner, page, &response, error));
         missing = response.state.present || page < counted ? 0 : missing + 1;
         bool last = page == head->pages - 1; /* with keep oldest, it is counted before it is made */
