@@ -351,6 +351,12 @@ static void an_upsert_of_a_long_array_with_a_condition_on_it_is_a_push(void **st
     gateway_settle(fixture);
     gateway_try(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.f",
                 "[ { \"v\" : 2 }, 1, 2, 3, 4, 5, 9 ]");
+    gateway_push(fixture, 2, 0, 9);
+    gateway_settle(fixture);
+    gateway_try(fixture,
+                "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 2, \"f.v\": 2}, \"u\": "
+                "{\"$push\": {\"f\": 9}}, \"upsert\": true}]}",
+                "writeErrors.0.code", "115");
 }
 
 static void flags_have_their_types(void **state)

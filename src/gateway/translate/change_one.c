@@ -433,7 +433,8 @@ static bool change_none(tries_t *tries, bool failed)
         spill_translation_recover(change->translation);
         failed = false;
     }
-    if (failed || !check_unmatched(change) || !find_repeated(change))
+    /* If pages may have what q asks for, a refused insert says nothing. */
+    if (!check_unmatched(change) || failed || !find_repeated(change))
         return false;
     tries->ended = is_made(change) || !change->statement->upsert;
     return tries->ended || insert(tries);
