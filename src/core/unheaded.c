@@ -3,7 +3,7 @@
  * without the _id of a page. A walk that promises all elements reports them at its end.
  */
 #include "core/array.h"
-#include "layout/outlier.h"
+#include "layout/repair.h"
 #include "util/error.h"
 
 #include <spillway/verify.h>
