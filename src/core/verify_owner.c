@@ -461,6 +461,16 @@ static spill_code_t inspect_pages(spill_inspection_t *inspection, const spill_st
     return code;
 }
 
+/* The head counts pages, and its layout has none. */
+static void find_pages(spill_inspection_t *inspection, const spill_state_t *head)
+{
+    spill_fix_t fix = spill_fix_counts(SPILL_HEAD, head);
+    fix.pages = 0;
+    spill_inspection_add(inspection, SPILL_HEAD, 5,
+                         "counts %" PRId64 " pages, and its layout has none", head->pages);
+    spill_inspection_fix(inspection, &fix);
+}
+
 /* Damage that ends the check of a document is a finding. */
 static spill_code_t find_damage(spill_inspection_t *inspection, spill_code_t code,
                                 const spill_error_t *failure, spill_error_t *error)
@@ -509,8 +519,10 @@ spill_code_t spill_inspect_owner(spill_inspection_t *inspection, spill_error_t *
             check_document(inspection, SPILL_HEAD, &response, &progress);
         if (spill_schema_of(definition)->has_referenced_elements)
             code = spill_inspect_referenced(inspection, &response, &progress.live, &failure);
-        else
+        else if (spill_schema_of(definition)->has_pages)
             code = inspect_pages(inspection, head, &progress, &failure);
+        else if (head->pages > 0)
+            find_pages(inspection, head);
         if (newest) {
             int64_t before = progress.live;
             pages_end = progress.any ? progress.end : head->watermark;

@@ -344,21 +344,28 @@ static spill_code_t first_counted(const spill_owner_t *owner, const spill_state_
     return SPILL_OK;
 }
 
+/*
+ * Show the pages that the head counts. A page must be there, unless it was trimmed, or is the last
+ * one with keep oldest, which is counted before it is made. The document of a removed referenced
+ * element may be absent: the head counts the removed ones.
+ */
 static spill_code_t show_pages(const documents_t *documents, const spill_owner_t *owner,
                                const spill_state_t *head, spill_error_t *error)
 {
     SPILL_SCOPED(spill_response_release) spill_response_t response = SPILL_RESPONSE_INIT;
     const spill_schema_t *schema = spill_schema_of(&documents->array->definition);
-    bool referenced = schema->has_referenced_elements, newest = schema->appends_to_head;
-    int64_t missing = 0, counted;
+    bool referenced = schema->has_referenced_elements;
+    int64_t end = schema->appends_to_head ? head->pages : head->pages - 1;
+    int64_t without = 0, missing = 0, counted;
     SPILL_TRY(first_counted(owner, head, &counted, error));
     for (int64_t page = referenced ? head->watermark : 0; page < head->pages; page++) {
         if (spill_store_stopped(documents->array->store))
             return spill_walk_stopped(error);
         SPILL_TRY(show_document(documents, owner, page, &response, error));
-        missing = response.state.present || page < counted ? 0 : missing + 1;
-        bool last = page == head->pages - 1; /* with keep oldest, it is counted before it is made */
-        if (missing > 0 && (newest || !last))
+        bool there = response.state.present;
+        missing = there || page < counted ? 0 : missing + 1;
+        without += there && response.state.live > 0 ? 0 : 1;
+        if (referenced ? missing > 0 && without > head->removed : missing > 0 && page < end)
             SPILL_TRY(spill_owner_check_counted(owner, head, page, error));
     }
     return SPILL_OK;
