@@ -295,7 +295,7 @@ bool spill_mongo_add_element(const spill_request_t *request, const bson_t *docum
 spill_code_t spill_mongo_fail_misplaced(const char *collection, int64_t misplaced,
                                         spill_error_t *error);
 
-/* READ of SPILL_ELEMENTS. */
+/* READ of SPILL_ELEMENTS, but not of the top N. (element_runs.c) */
 spill_code_t spill_mongo_read_elements(spill_mongo_t *store, const spill_request_t *request,
                                        spill_response_t *response, spill_error_t *error);
 

@@ -1,0 +1,189 @@
+/* READ of referenced elements: a run of them, each a document of its own. */
+#include "store/mongo/ahead.h"
+#include "store/mongo/mongo_document.h"
+
+#include "definition/schema.h"
+#include "definition/stored_names.h"
+#include "util/error.h"
+
+typedef struct gathering {
+    const spill_request_t *request;
+    spill_response_t *response;
+    int64_t documents; /* that were visited */
+    int64_t misplaced; /* spill_mongo_add_element */
+} gathering_t;
+
+static bool gather(void *context, const bson_t *document)
+{
+    gathering_t *gathering = context;
+    spill_run_t *run = &gathering->response->run;
+    int64_t most = gathering->request->read.bytes_most;
+    gathering->documents++;
+    bool placed = spill_mongo_add_element(gathering->request, document, run, &gathering->misplaced);
+    gathering->response->stopped = most > 0 && (int64_t)run->arena.size >= most;
+    return placed && !gathering->response->stopped;
+}
+
+/* The documents of elements with numbers in [from, end). */
+static void find_between(const spill_request_t *request, int64_t from, int64_t end, bson_t *filter)
+{
+    bson_init(filter);
+    spill_mongo_append_page_owner(request, filter);
+    BCON_APPEND(filter, SPILL_STORED_PAGE_FIRST, "{", "$gte", BCON_INT64(from), "$lt",
+                BCON_INT64(end), "}", SPILL_STORED_PAGE_INCARNATION,
+                BCON_INT64(request->incarnation));
+}
+
+/*
+ * Name the index. The index of ranks also has the numbers, but behind the values: a server may
+ * choose it and read all of the owner's entries. If the right index was dropped, use any.
+ */
+static spill_code_t find_elements(spill_mongo_t *store, const spill_mongo_query_t *query,
+                                  gathering_t *gathering, spill_error_t *error)
+{
+    const spill_request_t *request = gathering->request;
+    const char *collection = request->definition->page_collection;
+    spill_run_t *run = &gathering->response->run;
+    size_t had = run->count, used = run->arena.size;
+    spill_mongo_query_t by_index = *query;
+    spill_error_t no_index;
+    by_index.index = "spillway_first";
+    if (spill_schema_of(request->definition)->has_rank_index) {
+        spill_code_t code = spill_mongo_find(store, collection, &by_index, request->read.may_be_old,
+                                             gather, gathering, &no_index);
+        if (code != SPILL_OK && no_index.retryable && error)
+            *error = no_index;
+        if (code == SPILL_OK || no_index.retryable)
+            return code;
+        run->count = had;
+        run->arena.size = used;
+        gathering->response->stopped = false;
+        gathering->documents = 0;
+    }
+    return spill_mongo_find(store, collection, query, request->read.may_be_old, gather, gathering,
+                            error);
+}
+
+/*
+ * Does the range have no more elements than one answer has returned? An answer has at most 16 MB.
+ * So a shorter one shows the end only if it is empty, or if it has the range's last number.
+ */
+static bool is_whole(const gathering_t *gathering, size_t had, int64_t limit, int64_t last)
+{
+    const spill_run_t *run = &gathering->response->run;
+    return gathering->documents == 0 || gathering->documents >= limit ||
+           gathering->response->stopped || gathering->misplaced > 0 ||
+           (run->count > had && run->entries[run->count - 1].seq == last);
+}
+
+/*
+ * Read elements with numbers in [from, end), at most as many as are still missing: by one answer
+ * without a cursor and, if that may not be all, the rest by a cursor. With a cursor the DocumentDB
+ * engine takes more than twice the time.
+ */
+static spill_code_t read_between(spill_mongo_t *store, const spill_request_t *request, int64_t from,
+                                 int64_t end, spill_response_t *response, spill_error_t *error)
+{
+    gathering_t gathering = {.request = request, .response = response};
+    const spill_run_t *run = &response->run;
+    bool forward = request->read.want == SPILL_WANT_FORWARD, whole = false;
+    SPILL_SCOPED(bson_destroy) bson_t order = BSON_INITIALIZER;
+    BSON_APPEND_INT32(&order, SPILL_STORED_PAGE_FIRST, forward ? 1 : -1);
+    BSON_APPEND_INT32(&order, "_id", forward ? 1 : -1);
+    for (bool one_answer = true; !whole; one_answer = false) {
+        SPILL_SCOPED(bson_destroy) bson_t filter;
+        size_t had = run->count;
+        int64_t left = request->read.limit - (int64_t)had;
+        find_between(request, from, end, &filter);
+        spill_mongo_query_t query = {.filter = &filter,
+                                     .order = &order,
+                                     .limit = left < INT32_MAX ? left : INT32_MAX,
+                                     .one_answer = one_answer};
+        gathering.documents = 0;
+        SPILL_TRY(find_elements(store, &query, &gathering, error));
+        whole = !one_answer || is_whole(&gathering, had, query.limit, forward ? end - 1 : from);
+        if (run->count > had && forward)
+            from = run->entries[run->count - 1].seq + 1;
+        else if (run->count > had)
+            end = run->entries[run->count - 1].seq;
+    }
+    return gathering.misplaced > 0
+               ? spill_mongo_fail_misplaced(request->definition->page_collection,
+                                            gathering.misplaced, error)
+               : SPILL_OK;
+}
+
+/* Add the element of a page to the run, if it is one of the request's. */
+static spill_code_t add_ahead(const spill_mongo_document_t *page, const bson_t *projected,
+                              spill_response_t *response, spill_error_t *error)
+{
+    SPILL_SCOPED(spill_state_release) spill_state_t state = {0};
+    SPILL_SCOPED(spill_run_release) spill_run_t run = {0};
+    SPILL_TRY(spill_mongo_decode_reply(page, projected, &state, &run, NULL, error));
+    if (run.count > 0 && state.incarnation == page->request->incarnation) {
+        spill_element_t element = spill_run_element(&run, 0);
+        spill_run_add(&response->run, element.seq, &element.value);
+    }
+    return SPILL_OK;
+}
+
+/* Answer READs of the elements with numbers in [from, end) from read-ahead. *answered: done. */
+static spill_code_t read_elements_ahead(spill_mongo_t *store, const spill_request_t *request,
+                                        int64_t from, int64_t end, spill_response_t *response,
+                                        bool *answered, spill_error_t *error)
+{
+    enum { NUMBERS_MOST = 64 };
+    bson_t *pages[NUMBERS_MOST] = {NULL};
+    spill_request_t read = *request;
+    spill_mongo_document_t document;
+    SPILL_SCOPED(bson_destroy) bson_t projection = BSON_INITIALIZER;
+    spill_code_t code = SPILL_OK;
+    *answered = false;
+    if (!request->read.ahead || request->read.may_be_old || end <= from ||
+        end - from > NUMBERS_MOST || request->read.limit < end - from ||
+        request->read.want != SPILL_WANT_FORWARD)
+        return SPILL_OK;
+    read.page = from; /* the same projection as of a READ of one page */
+    read.read.seq = 0;
+    spill_mongo_document_init(&document, store, &read);
+    spill_mongo_project_read(&document, true, &projection);
+    *answered = spill_mongo_ahead_pages(store, &document, &projection, from, end, pages);
+    for (int64_t i = 0; *answered && i < end - from; i++) {
+        if (pages[i] && code == SPILL_OK)
+            code = add_ahead(&document, pages[i], response, error);
+        bson_destroy(pages[i]);
+    }
+    return code;
+}
+
+/*
+ * A server may sort all documents that it finds. So a query covers twice as many numbers as
+ * elements are missing, and more only if many of these numbers are deleted.
+ */
+spill_code_t spill_mongo_read_elements(spill_mongo_t *store, const spill_request_t *request,
+                                       spill_response_t *response, spill_error_t *error)
+{
+    bool forward = request->read.want == SPILL_WANT_FORWARD;
+    int64_t watermark = request->read.watermark, end = request->read.pages;
+    if (forward && request->read.seq > watermark)
+        watermark = request->read.seq;
+    if (!forward && request->read.seq < end - 1)
+        end = request->read.seq + 1;
+    int64_t width = request->read.limit < INT32_MAX ? 2 * request->read.limit : INT32_MAX;
+    bool answered;
+    response->outcome = SPILL_DONE;
+    SPILL_TRY(read_elements_ahead(store, request, watermark, end, response, &answered, error));
+    if (answered)
+        return SPILL_OK;
+    spill_mongo_ahead_changed(store->ahead, request->owner); /* a later head is no older */
+    while (!response->stopped && watermark < end &&
+           (int64_t)response->run.count < request->read.limit) {
+        int64_t from = forward || end - watermark <= width ? watermark : end - width;
+        int64_t to = forward && end - watermark > width ? watermark + width : end;
+        SPILL_TRY(read_between(store, request, from, to, response, error));
+        watermark = forward ? to : watermark;
+        end = forward ? end : from;
+        width = width < INT64_MAX / 16 ? width * 8 : width;
+    }
+    return SPILL_OK;
+}
