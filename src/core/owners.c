@@ -1,7 +1,7 @@
 /* Walks over the owners of an array and over pages without one, and the drop of a definition. */
 #include "core/array.h"
 #include "definition/schema.h"
-#include "layout/outlier.h"
+#include "layout/drop.h"
 #include "store/timed.h"
 #include "util/error.h"
 
@@ -39,6 +39,7 @@ spill_code_t spill_array_owners(spill_array_t *array, spill_owner_fn visit, void
                                 spill_error_t *error)
 {
     SPILL_CHECK_POINTERS(error, array);
+    SPILL_TRY(spill_store_check_process(array->store, error));
     SPILL_CHECK_ARGUMENT(error, visit != NULL, "the argument 'visit' is NULL");
     return visit_owners(array, false, visit, context, error);
 }
@@ -74,6 +75,7 @@ spill_code_t spill_bucket_owners(spill_array_t *array, spill_owner_fn visit, voi
                                  spill_error_t *error)
 {
     SPILL_CHECK_POINTERS(error, array);
+    SPILL_TRY(spill_store_check_process(array->store, error));
     SPILL_CHECK_ARGUMENT(error, visit != NULL, "the argument 'visit' is NULL");
     SPILL_TRY(spill_array_check_layout(array, true, "there are no windows", error));
     owners_t owners = {.visit = visit, .context = context};
@@ -123,7 +125,8 @@ static bool call_next(void *context, const spill_value_t *owner)
         return false;
     }
     each->code = each->call(each->context, owner, &each->error);
-    report_walked(each);
+    if (each->code != SPILL_CANCELLED)
+        report_walked(each);
     if (each->code == SPILL_REFUSED && each->pass_refused) {
         spill_store_log(each->array->store, SPILL_LOG_WARNING, "skipped: %s", each->error.message);
         each->refused++;
@@ -258,7 +261,7 @@ spill_code_t spill_each_bucket_owner(spill_array_t *array, spill_each_fn call, v
 static spill_code_t find_note(spill_array_t *array, spill_orphan_t *orphan, spill_error_t *error)
 {
     int64_t incarnation;
-    if (orphan->dropped || !array->store->ops->find_drop)
+    if (orphan->dropped || orphan->strays > 0 || !array->store->ops->find_drop)
         return SPILL_OK;
     SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
     SPILL_TRY(spill_owner_init(&own, array, &orphan->owner, error));
@@ -342,7 +345,7 @@ static spill_code_t drop(spill_store_t *store, const char *name, spill_error_t *
 
 spill_code_t spill_store_drop(spill_store_t *store, const char *name, spill_error_t *error)
 {
-    SPILL_CHECK_POINTERS(error, store, name);
+    SPILL_CHECK_STORE(error, store, name);
     spill_deadline_t outer = spill_timed_suspend();
     spill_code_t code = drop(store, name, error);
     spill_deadline_end(outer);

@@ -2,8 +2,10 @@
  * Appends in all layouts: make the request, and find out why a store refused it. For layouts that
  * append only to the head, also the loop that repeats the request.
  */
+#include "layout/append.h"
 #include "definition/schema.h"
-#include "layout/outlier.h"
+#include "layout/document_limits.h"
+#include "layout/locate.h"
 #include "util/error.h"
 #include "util/text.h"
 

@@ -10,9 +10,9 @@
  * drop of that name deletes the pages of all ended incarnations, even if there is no head. If other
  * programs may delete heads, a note lets `repair` delete them as well (head_end.h).
  */
+#include "layout/drop.h"
 #include "definition/schema.h"
 #include "layout/head_end.h"
-#include "layout/outlier.h"
 #include "util/error.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 #include "layout/head_end.h"
 
 #include "definition/schema.h"
-#include "layout/outlier.h"
+#include "layout/drop.h"
 #include "layout/spiller.h"
 #include "util/error.h"
 

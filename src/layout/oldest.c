@@ -14,10 +14,16 @@
  * A client appends to the tail without a read of the head. So a drop first closes the tail: it is
  * sealed, and no page follows it. A client that reads a closed tail finishes the drop.
  */
+#include "layout/oldest.h"
 #include "bson/update.h"
 #include "definition/schema.h"
+#include "layout/append.h"
+#include "layout/change_element.h"
+#include "layout/document_limits.h"
+#include "layout/drop.h"
 #include "layout/layout.h"
-#include "layout/outlier.h"
+#include "layout/locate.h"
+#include "layout/trim.h"
 #include "util/error.h"
 
 #include <inttypes.h>

@@ -1,4 +1,7 @@
 #include "layout/reshape.h"
+#include "layout/change_element.h"
+#include "layout/drop.h"
+#include "layout/newest.h"
 
 #include "bson/value.h"
 #include "layout/adoption.h"

@@ -6,7 +6,7 @@
 #ifndef SPILL_LAYOUT_RESHAPE_H
 #define SPILL_LAYOUT_RESHAPE_H
 
-#include "layout/outlier.h"
+#include "layout/owner.h"
 #include "store/listing.h"
 
 /* What a call did for an owner. Calls add to it: zero it first. */

@@ -4,7 +4,7 @@
 #include "bson/field_path.h"
 #include "core/array.h"
 #include "definition/schema.h"
-#include "layout/outlier.h"
+#include "layout/drop.h"
 #include "store/job.h"
 #include "tools/import/import_chunk.h"
 #include "util/error.h"

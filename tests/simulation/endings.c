@@ -11,7 +11,6 @@
 #include "world.h"
 
 #include "layout/head_end.h"
-#include "layout/outlier.h"
 #include "support/model_store.h"
 #include "util/error.h"
 

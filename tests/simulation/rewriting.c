@@ -1,7 +1,7 @@
 /* Clients that give a head without pages other elements, as the gateway does. */
 #include "world.h"
 
-#include "layout/outlier.h"
+#include "layout/owner.h"
 #include "util/error.h"
 
 static spill_code_t refuse(spill_code_t code, spill_reason_t reason, spill_error_t *error)

@@ -9,7 +9,7 @@
 #include "definition/stored_names.h"
 #include "gateway/translate/ending.h"
 #include "gateway/translate/mention.h"
-#include "layout/outlier.h"
+#include "layout/append.h"
 #include "store/renumber.h"
 #include "util/error.h"
 

@@ -15,8 +15,8 @@
  *   mongo_state.c       the state of a document
  *   mongo_elements.c    the elements in its array: places, runs, ids
  *   mongo_referenced.c  documents of one element, and the head's summary (reference, subset)
- *   read.c              READ of a document
- *   element_runs.c      READ of a run of referenced elements
+ *   read.c              READ of one document, or of several pages
+ *   referenced_runs.c   READ of runs of referenced elements
  *   rank.c              READ of the elements that rank next
  *   update.c            the operators of an append, of a new head, of fields
  *   rewrite.c           the update from one state of a document to another

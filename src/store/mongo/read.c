@@ -444,9 +444,10 @@ static bool is_meant(const spill_mongo_document_t *document, const bson_t *proje
     bson_iter_t iter, field;
     if (!request->read.want_beyond)
         return true;
+    int64_t page;
     if (request->page >= 0)
-        return bson_iter_init_find(&iter, projected, "page") &&
-               spill_iter_int64(&iter) == request->page;
+        return bson_iter_init_find(&iter, projected, SPILL_MONGO_PAGE_ID) &&
+               spill_mongo_read_id(request, &iter, &page) && page == request->page;
     return spill_mongo_find_state(document, projected, &iter) && bson_iter_recurse(&iter, &field) &&
            bson_iter_find(&field, "first") && spill_iter_int64(&field) <= request->read.seq;
 }
@@ -546,12 +547,6 @@ static spill_code_t find_holding(spill_mongo_t *store, const spill_mongo_documen
 spill_code_t spill_mongo_read(spill_mongo_t *store, const spill_request_t *request,
                               spill_response_t *response, spill_error_t *error)
 {
-    if (request->page == SPILL_ELEMENTS && request->read.want == SPILL_WANT_TOP_N) {
-        spill_mongo_ahead_changed(store->ahead, request->owner); /* a later head is no older */
-        return spill_mongo_read_top_n(store, request, response, error);
-    }
-    if (request->page == SPILL_ELEMENTS)
-        return spill_mongo_read_elements(store, request, response, error);
     spill_mongo_document_t document;
     spill_mongo_document_init(&document, store, request);
     search_t search = {.document = &document};
@@ -579,7 +574,9 @@ static bool add_page(void *context, const bson_t *projected)
 {
     reading_t *reading = context;
     bson_iter_t iter;
-    int64_t page = bson_iter_init_find(&iter, projected, "page") ? spill_iter_int64(&iter) : -1;
+    int64_t page = SPILL_HEAD;
+    if (bson_iter_init_find(&iter, projected, SPILL_MONGO_PAGE_ID))
+        spill_mongo_read_id(reading->document->request, &iter, &page);
     for (size_t i = 0; i < reading->count && reading->code == SPILL_OK; i++) {
         if (reading->pages[i] != page)
             continue;

@@ -1,5 +1,6 @@
 /* Migrate arrays in place: count what must be done, reshape, and undo. */
 #include "tools/migrate/migrate.h"
+#include "layout/newest.h"
 
 #include "core/array.h"
 #include "definition/schema.h"

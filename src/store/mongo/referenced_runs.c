@@ -1,5 +1,7 @@
-/* READ of referenced elements: a run of them, each a document of its own. */
-#include "store/mongo/ahead.h"
+/*
+ * READ of SPILL_ELEMENTS: runs of referenced elements, whose documents have one element each. A
+ * READ that ranks elements is in rank.c.
+ */
 #include "store/mongo/mongo_document.h"
 
 #include "definition/schema.h"
@@ -10,8 +12,28 @@ typedef struct gathering {
     const spill_request_t *request;
     spill_response_t *response;
     int64_t documents; /* that were visited */
-    int64_t misplaced; /* spill_mongo_add_element */
+    spill_code_t code; /* of the first document that is no element of the owner */
+    spill_error_t failure;
 } gathering_t;
+
+/* Keep the highest source_rev of the documents, and the number of the element that has it. */
+static void note_highest(int64_t source_rev, int64_t page, spill_state_t *state)
+{
+    if (source_rev > state->source_rev) {
+        state->source_rev = source_rev;
+        state->page = page;
+    }
+}
+
+static void note_source(const bson_t *document, spill_response_t *response)
+{
+    bson_iter_t iter, source, first;
+    if (bson_iter_init(&iter, document) &&
+        bson_iter_find_descendant(&iter, SPILL_STORED_PAGE_SOURCE_REV, &source) &&
+        bson_iter_init(&iter, document) &&
+        bson_iter_find_descendant(&iter, SPILL_STORED_PAGE_FIRST, &first))
+        note_highest(spill_iter_int64(&source), spill_iter_int64(&first), &response->state);
+}
 
 static bool gather(void *context, const bson_t *document)
 {
@@ -19,9 +41,11 @@ static bool gather(void *context, const bson_t *document)
     spill_run_t *run = &gathering->response->run;
     int64_t most = gathering->request->read.bytes_most;
     gathering->documents++;
-    bool placed = spill_mongo_add_element(gathering->request, document, run, &gathering->misplaced);
+    note_source(document, gathering->response);
+    gathering->code =
+        spill_mongo_add_element(gathering->request, document, run, &gathering->failure);
     gathering->response->stopped = most > 0 && (int64_t)run->arena.size >= most;
-    return placed && !gathering->response->stopped;
+    return gathering->code == SPILL_OK && !gathering->response->stopped;
 }
 
 /* The documents of elements with numbers in [from, end). */
@@ -72,7 +96,7 @@ static bool is_whole(const gathering_t *gathering, size_t had, int64_t limit, in
 {
     const spill_run_t *run = &gathering->response->run;
     return gathering->documents == 0 || gathering->documents >= limit ||
-           gathering->response->stopped || gathering->misplaced > 0 ||
+           gathering->response->stopped || gathering->code != SPILL_OK ||
            (run->count > had && run->entries[run->count - 1].seq == last);
 }
 
@@ -107,10 +131,9 @@ static spill_code_t read_between(spill_mongo_t *store, const spill_request_t *re
         else if (run->count > had)
             end = run->entries[run->count - 1].seq;
     }
-    return gathering.misplaced > 0
-               ? spill_mongo_fail_misplaced(request->definition->page_collection,
-                                            gathering.misplaced, error)
-               : SPILL_OK;
+    if (gathering.code != SPILL_OK && error)
+        *error = gathering.failure;
+    return gathering.code;
 }
 
 /* Add the element of a page to the run, if it is one of the request's. */
@@ -123,6 +146,7 @@ static spill_code_t add_ahead(const spill_mongo_document_t *page, const bson_t *
     if (run.count > 0 && state.incarnation == page->request->incarnation) {
         spill_element_t element = spill_run_element(&run, 0);
         spill_run_add(&response->run, element.seq, &element.value);
+        note_highest(state.source_rev, element.seq, &response->state);
     }
     return SPILL_OK;
 }
