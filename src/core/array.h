@@ -233,6 +233,12 @@ spill_code_t spill_each_orphan(spill_array_t *array, const spill_value_t *owner,
                                spill_orphan_fn call, void *context, spill_error_t *error);
 
 /*
+ * Delete the pages that drops left, by notes that have stayed for their time, and forget the notes.
+ * One batch; *more: there may be others. SPILL_CANCELLED: the store was stopped. (owners.c)
+ */
+spill_code_t spill_array_finish_drops(spill_array_t *array, bool *more, spill_error_t *error);
+
+/*
  * Find the orphan again. *stays: it has the same pages. False: perhaps a drop is in progress. Cost:
  * a search for that owner. (verify.c)
  */

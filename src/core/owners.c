@@ -293,6 +293,34 @@ spill_code_t spill_each_orphan(spill_array_t *array, const spill_value_t *owner,
     return SPILL_OK;
 }
 
+/* ---- notes of drops -------------------------------------------------------------------------- */
+
+static spill_code_t finish_old(spill_array_t *array, const spill_value_t *value,
+                               spill_error_t *error)
+{
+    SPILL_SCOPED(spill_owner_release) spill_owner_t owner = {0};
+    SPILL_TRY(spill_owner_init(&owner, array, value, error));
+    return spill_outlier_finish_old(&owner, error);
+}
+
+spill_code_t spill_array_finish_drops(spill_array_t *array, bool *more, spill_error_t *error)
+{
+    SPILL_SCOPED(spill_listing_release) spill_listing_t owners = SPILL_LISTING_INIT;
+    spill_store_t *store = array->store;
+    *more = false;
+    if (!store->ops->old_drops || !spill_schema_of(&array->definition)->has_pages)
+        return SPILL_OK;
+    SPILL_TRY(store->ops->old_drops(store, &array->definition, &owners, error));
+    for (size_t i = 0; i < owners.count; i++) {
+        if (spill_store_stopped(store))
+            return spill_walk_stopped(error);
+        const spill_item_t item = spill_listing_item(&owners, i);
+        SPILL_TRY(finish_old(array, &item.owner, error));
+    }
+    *more = owners.count == SPILL_DROP_NOTES_LISTED;
+    return SPILL_OK;
+}
+
 /* ---- the drop of a definition ---------------------------------------------------------------- */
 
 enum { TRIES_MAX = 20 };
@@ -335,7 +363,9 @@ static spill_code_t drop(spill_store_t *store, const char *name, spill_error_t *
         SPILL_TRY(drop_owners(array, error));
         SPILL_TRY(spill_store_retire(store, &array->definition, &array->binding, &done, error));
         if (done)
-            return SPILL_OK;
+            return store->ops->forget_drops
+                       ? store->ops->forget_drops(store, &array->definition, error)
+                       : SPILL_OK;
     }
     return spill_fail_retryable(error, SPILL_CONFLICT,
                                 "owners of '%s' keep being made, or cannot all be listed: "

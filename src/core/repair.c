@@ -6,6 +6,8 @@
  *   2. Finish what dead clients left (layout/repair.c).
  *   3. If all other checks pass, correct counts and sequence numbers from the elements.
  *   4. Report every other finding. Repair cannot correct it, because the right value is not known.
+ *
+ * After all owners, forget old notes of drops.
  */
 #include "layout/repair.h"
 #include "core/array.h"
@@ -294,7 +296,11 @@ spill_code_t spill_array_repair(spill_array_t *array, const spill_value_t *owner
     *repair.summary = (spill_repair_summary_t){.version = SPILL_REPAIR_SUMMARY_VERSION};
     SPILL_CHECK_POINTERS(error, array);
     SPILL_TRY(spill_store_check_process(array->store, error));
-    return repair_all(&repair, owner, error);
+    SPILL_TRY(repair_all(&repair, owner, error));
+    bool more = repair.whole && !look_only;
+    while (more)
+        SPILL_TRY(spill_array_finish_drops(array, &more, error));
+    return SPILL_OK;
 }
 
 spill_code_t spill_find_half_done(spill_array_t *array, spill_finding_fn report, void *context,

@@ -39,6 +39,8 @@ static spill_code_t after_refusal(const spill_owner_t *owner, const spill_reques
         return SPILL_OK;
     case SPILL_REFUSAL_ABSENT:
         return spill_owner_absent(owner, error);
+    case SPILL_REFUSAL_GAPS:
+        return spill_refuse(owner, refusal, error);
     case SPILL_REFUSAL_SESSIONS:
         if (last)
             return spill_refuse(owner, refusal, error);

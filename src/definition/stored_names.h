@@ -136,6 +136,9 @@
 #define SPILL_STORED_NOTE_DROP "drop"
 #define SPILL_STORED_NOTE_DROP_ALL "dropAll"
 
+/* When the note of an owner was last written, by the server's clock. */
+#define SPILL_STORED_NOTE_AT "at"
+
 /* Incarnations up to this one have ended. A note also has SPILL_STORED_INCARNATION and ..._REV. */
 #define SPILL_STORED_NOTE_ENDED "ended"
 

@@ -312,13 +312,19 @@ typedef struct spill_store_ops {
                                   spill_error_t *error);
     /*
      * With SPILL_DROP_IS_CERTAIN: the pages up to this incarnation are deleted; forget the note if
-     * it names no later one. With another `rev`: the head lives on; forget what was announced for
-     * this incarnation or an earlier one, at this rev or a lower one. Another client may be about
-     * to end the head at a later rev.
+     * it names no later one and has stayed for its time. With another `rev`: the head lives on;
+     * forget what was announced for this incarnation or an earlier one, at this rev or a lower one.
+     * Another client may be about to end the head at a later rev.
      */
     spill_code_t (*forget_drop)(spill_store_t *store, const spill_definition_t *definition,
                                 const spill_value_t *owner, const spill_drop_note_t *note,
                                 spill_error_t *error);
+    /* The definition is dropped: forget the notes of all owners. */
+    spill_code_t (*forget_drops)(spill_store_t *store, const spill_definition_t *definition,
+                                 spill_error_t *error);
+    /* Add up to SPILL_DROP_NOTES_LISTED owners whose notes have stayed for their time. */
+    spill_code_t (*old_drops)(spill_store_t *store, const spill_definition_t *definition,
+                              spill_listing_t *owners, spill_error_t *error);
 
     /*
      * The store's clock, in microseconds since 1970: the one of READ with want_now. NULL: that of

@@ -523,6 +523,8 @@ static const spill_store_ops_t mongo_ops = {
     .note_drop_all = spill_mongo_note_drop_all,
     .find_drop = spill_mongo_find_drop,
     .forget_drop = spill_mongo_forget_drop,
+    .forget_drops = spill_mongo_forget_drops,
+    .old_drops = spill_mongo_old_drops,
     .await_ready = await_ready,
     .close = close_store,
 };
