@@ -12,6 +12,7 @@
  */
 #include "core/inspection.h"
 #include "layout/document_limits.h"
+#include "layout/drop.h"
 #include "layout/locate.h"
 
 #include "bson/value_text.h"
