@@ -10,6 +10,7 @@
  */
 #include "world.h"
 
+#include "layout/drop.h"
 #include "layout/head_end.h"
 #include "support/model_store.h"
 #include "util/error.h"
