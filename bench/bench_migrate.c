@@ -25,7 +25,6 @@
 #include "tools/migrate/migrate.h"
 #include "tools/migrate/planned.h"
 #include "tools/migrate/staged.h"
-#include "tools/migrate/undoing.h"
 #include "tools/throttle.h"
 
 #include <spillway/spillway.h>
@@ -302,15 +301,13 @@ static cost_t stage(bench_t *bench, const spill_planned_t *planned, int64_t *cal
     return cost;
 }
 
-static void end_stage(bench_t *bench, const spill_planned_t *planned)
+/* Drop everything. An undo would delete one element after another. */
+static void end_stage(bench_t *bench)
 {
-    spill_staged_t staged = {.store = bench->store, .uri = bench->on.uri, .planned = planned};
-    spill_migrate_options_t options = {.threads = bench->threads};
-    spill_migrate_result_t result = {0};
     spill_error_t error;
-    measure_check(spill_staged_undo(&staged, &options, &result, &error), &error);
-    measure_check(spill_undoing_end(bench->store, planned->original.name, &error), &error);
-    on_server_drop(&bench->on, "staged");
+    measure_check(spill_store_close(bench->store, &error), &error);
+    on_server_empty(&bench->on);
+    measure_check(spill_store_open(bench->on.uri, NULL, &bench->store, &error), &error);
 }
 
 static void bench_staged(bench_t *bench, const char *name, const char *preset)
@@ -325,7 +322,7 @@ static void bench_staged(bench_t *bench, const char *name, const char *preset)
         insert_in_bulk(bench, "staged", 0);
         cost_t mine = stage(bench, &planned, &calls);
         cost_t theirs = insert_again(bench, "stagedElements", elements);
-        end_stage(bench, &planned);
+        end_stage(bench);
         if (i < 0)
             continue;
         ours[i] = mine.elapsed;

@@ -19,11 +19,16 @@ void on_server_open(on_server_t *on, const char *server)
         measure_stop("%s is no connection string", on->uri);
 }
 
-void on_server_close(on_server_t *on)
+void on_server_empty(const on_server_t *on)
 {
     mongoc_database_t *database = mongoc_client_get_database(on->client, on->database);
     mongoc_database_drop(database, NULL);
     mongoc_database_destroy(database);
+}
+
+void on_server_close(on_server_t *on)
+{
+    on_server_empty(on);
     mongoc_client_destroy(on->client);
     bson_free(on->uri);
     bson_free(on->database);

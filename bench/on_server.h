@@ -14,7 +14,9 @@ typedef struct on_server {
 
 /* `server` is a connection string that may end in a slash. */
 void on_server_open(on_server_t *on, const char *server);
-/* Drops the database. */
+/* Drop the database, with all collections. */
+void on_server_empty(const on_server_t *on);
+/* The same; then disconnect. */
 void on_server_close(on_server_t *on);
 
 /* Seconds that one unordered insertMany takes. */

@@ -268,7 +268,8 @@ typedef struct spill_stretch {
     spill_response_t head;
     spill_response_t now; /* the head, after the page was read */
     spill_response_t page;
-    bool head_is_new;       /* the last call has read the head after its page */
+    bool head_is_new;       /* `head` was read after the last call's page, or by the caller */
+    bool head_has_run;      /* ... with its elements from number `next` on */
     const spill_run_t *run; /* ascending; of this stretch */
     int64_t next;           /* the number from which the next call reads */
     int64_t incarnation;    /* the incarnation that the walk reads; 0 before the first call */
@@ -278,10 +279,12 @@ typedef struct spill_stretch {
 
 /*
  * Read the next part: up to 1000 elements of one document from stretch->next on, or of many
- * documents if elements are referenced. Zero the stretch before the first call. `last`: the walk
+ * documents if elements are referenced. Zero the stretch before the first call; if the caller has
+ * just read the head's state, it may give it with head_is_new. `last`: the walk
  * has ended. The run may be empty before that. If the owner does not exist, the first part is empty
  * and the last. If the owner is dropped, the walk ends, even if an append has created it again.
- * Cost: two or three store operations; one more for the first page.
+ * Cost: two store operations for a page, none for elements of the head behind it; one more for the
+ * first part without head_is_new, or if elements are read from pages and from the head in turns.
  */
 spill_code_t spill_stretch_read(const spill_owner_t *owner, spill_stretch_t *stretch,
                                 spill_error_t *error);

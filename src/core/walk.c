@@ -36,15 +36,22 @@ static bool was_dropped(const spill_stretch_t *stretch)
            (stretch->incarnation != 0 && stretch->incarnation != head->incarnation);
 }
 
-static spill_code_t read_from_head(const spill_owner_t *owner, int64_t seq,
-                                   spill_stretch_t *stretch, spill_error_t *error)
+static spill_request_t request_head_from(const spill_owner_t *owner, int64_t seq)
 {
-    const spill_state_t *head = &stretch->head.state;
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
     read.read.want = SPILL_WANT_FORWARD;
     read.read.seq = seq;
     read.read.limit = ELEMENTS_AT_A_TIME;
-    SPILL_TRY(spill_owner_call(owner, &read, &stretch->head, error));
+    return read;
+}
+
+static spill_code_t read_from_head(const spill_owner_t *owner, int64_t seq, bool has_run,
+                                   spill_stretch_t *stretch, spill_error_t *error)
+{
+    const spill_state_t *head = &stretch->head.state;
+    spill_request_t read = request_head_from(owner, seq);
+    if (!has_run)
+        SPILL_TRY(spill_owner_call(owner, &read, &stretch->head, error));
     bool newest = spill_schema_of(&owner->array->definition)->appends_to_head;
     stretch->last = was_dropped(stretch);
     if (stretch->last)
@@ -109,20 +116,25 @@ static spill_code_t read_referenced(const spill_owner_t *owner, spill_stretch_t 
 
 /*
  * The run was read from a page. If the array no longer has its elements, the run is empty,
- * and the next call continues where this one began, at `from`.
+ * and the next call continues where this one began, at `from`. If the head has the next elements,
+ * the read that shows this has them, too.
  */
 static spill_code_t check_run(const spill_owner_t *owner, int64_t from, spill_stretch_t *stretch,
                               spill_error_t *error)
 {
-    bool still;
+    const spill_state_t *head = &stretch->head.state;
     if (!spill_schema_of(&owner->array->definition)->appends_to_head || stretch->run->count == 0)
         return SPILL_OK;
-    SPILL_TRY(
-        spill_owner_still_has(owner, &stretch->head.state, from, &stretch->now, &still, error));
-    if (!still) {
+    stretch->head_has_run = stretch->next >= head->first;
+    spill_request_t read = stretch->head_has_run
+                               ? request_head_from(owner, stretch->next)
+                               : spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
+    SPILL_TRY(spill_owner_call(owner, &read, &stretch->now, error));
+    if (!spill_state_still_has(head, from, &stretch->now.state)) {
         stretch->run = &no_elements;
         stretch->next = from;
         stretch->last = false;
+        stretch->head_has_run = false;
     }
     spill_response_t before = stretch->head;
     stretch->head = stretch->now;
@@ -135,11 +147,12 @@ spill_code_t spill_stretch_read(const spill_owner_t *owner, spill_stretch_t *str
                                 spill_error_t *error)
 {
     const spill_state_t *head = &stretch->head.state;
-    int64_t where = SPILL_NO_DOCUMENT;
+    int64_t where = SPILL_NO_DOCUMENT, next = stretch->next;
+    bool has_run = stretch->head_is_new && stretch->head_has_run;
     stretch->run = &no_elements;
     if (!stretch->head_is_new)
         SPILL_TRY(spill_owner_read_state(owner, SPILL_HEAD, &stretch->head, error));
-    stretch->head_is_new = false;
+    stretch->head_is_new = stretch->head_has_run = false;
     stretch->last = was_dropped(stretch);
     if (stretch->last)
         return SPILL_OK;
@@ -155,7 +168,8 @@ spill_code_t spill_stretch_read(const spill_owner_t *owner, spill_stretch_t *str
     SPILL_TRY(spill_outlier_locate(owner, head, stretch->next, SPILL_WANT_FORWARD,
                                    ELEMENTS_AT_A_TIME, &stretch->page, &where, error));
     if (where == SPILL_HEAD)
-        return read_from_head(owner, stretch->next, stretch, error);
+        return read_from_head(owner, stretch->next, has_run && stretch->next == next, stretch,
+                              error);
     if (where == SPILL_NO_DOCUMENT)
         return skip_to(owner, head->pages > 0 ? 0 : SPILL_HEAD, stretch, error);
     if (spill_state_end(&stretch->page.state) <= stretch->next)

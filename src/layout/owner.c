@@ -176,6 +176,12 @@ spill_code_t spill_owner_check_counted(const spill_owner_t *owner, const spill_s
     return code;
 }
 
+bool spill_state_still_has(const spill_state_t *head, int64_t from, const spill_state_t *now)
+{
+    return now->present && now->incarnation == head->incarnation &&
+           (now->watermark <= head->watermark || now->watermark <= from);
+}
+
 spill_code_t spill_owner_still_has(const spill_owner_t *owner, const spill_state_t *head,
                                    int64_t from, spill_response_t *now, bool *still,
                                    spill_error_t *error)
@@ -183,10 +189,9 @@ spill_code_t spill_owner_still_has(const spill_owner_t *owner, const spill_state
     *still = true;
     if (!spill_schema_of(&owner->array->definition)->appends_to_head)
         return SPILL_OK;
-    int64_t incarnation = head->incarnation, watermark = head->watermark;
-    SPILL_TRY(spill_owner_read_state(owner, SPILL_HEAD, now, error));
-    *still = now->state.present && now->state.incarnation == incarnation &&
-             (now->state.watermark <= watermark || now->state.watermark <= from);
+    const spill_state_t before = {.incarnation = head->incarnation, .watermark = head->watermark};
+    SPILL_TRY(spill_owner_read_state(owner, SPILL_HEAD, now, error)); /* `head` may be in *now */
+    *still = spill_state_still_has(&before, from, &now->state);
     return SPILL_OK;
 }
 

@@ -129,6 +129,8 @@ spill_code_t spill_owner_check_counted(const spill_owner_t *owner, const spill_s
 spill_code_t spill_owner_still_has(const spill_owner_t *owner, const spill_state_t *head,
                                    int64_t from, spill_response_t *now, bool *still,
                                    spill_error_t *error);
+/* The same for a head that the caller has read into *now. Not with keep oldest. */
+bool spill_state_still_has(const spill_state_t *head, int64_t from, const spill_state_t *now);
 
 /* SPILL_CONFLICT: the lease of a page (state.h) has not ended. `lease` is its end. */
 spill_code_t spill_owner_leased(const spill_owner_t *owner, int64_t lease, spill_error_t *error);

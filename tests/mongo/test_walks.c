@@ -207,6 +207,70 @@ static void test_deleted_heads_are_skipped(void **state)
     assert_int_equal(walked->visited, OWNERS - 1);
 }
 
+/* ---- runs of referenced elements ------------------------------------------------------------- */
+
+/* More than one answer of 16 MB holds. */
+enum { LARGE = 18, LARGE_BYTES = 1000000 };
+
+static void append_large(spill_array_t *array, const spill_value_t *owner)
+{
+    char *text = bson_malloc(LARGE_BYTES + 1);
+    memset(text, 'x', LARGE_BYTES);
+    text[LARGE_BYTES] = '\0';
+    for (int i = 0; i < LARGE; i++) {
+        bson_t *document = BCON_NEW("i", BCON_INT32(i), "text", BCON_UTF8(text));
+        spill_value_t element = spill_value_from_document(document);
+        spill_append_result_t result;
+        spill_error_t error;
+        assert_int_equal(spill_array_append(array, owner, &element, 1, NULL, &result, &error),
+                         SPILL_OK);
+        bson_destroy(document);
+    }
+    bson_free(text);
+}
+
+/* The elements are numbered without a gap. */
+static bool expect_next(void *context, const spill_value_t *owner, const spill_element_t *element)
+{
+    int64_t *next = context;
+    (void)owner;
+    assert_int_equal(element->seq, *next);
+    assert_true(element->value.size_bytes > LARGE_BYTES);
+    ++*next;
+    return true;
+}
+
+static void test_run_is_larger_than_an_answer(void **state)
+{
+    walked_t *walked = *state;
+    spill_definition_t definition;
+    spill_array_t *array;
+    spill_read_options_t options;
+    spill_slice_t *slice;
+    spill_error_t error;
+    int64_t next = 0;
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t owner = spill_value_from_utf8(&storage, "ada");
+    assert_int_equal(spill_definition_preset(&definition, "reviews-separate", "large", &error),
+                     SPILL_OK);
+    snprintf(definition.collection, SPILL_NAME_SIZE, "largeHeads");
+    snprintf(definition.page_collection, SPILL_NAME_SIZE, "largeElements");
+    assert_int_equal(spill_store_define(walked->store, &definition, &error), SPILL_OK);
+    assert_int_equal(spill_array_open(walked->store, "large", &array, &error), SPILL_OK);
+    append_large(array, &owner);
+    assert_int_equal(spill_array_export(array, &owner, expect_next, &next, &error), SPILL_OK);
+    assert_int_equal(next, LARGE);
+    spill_read_options_init(&options);
+    options.limit = LARGE + 2;
+    assert_int_equal(spill_array_read(array, &owner, &options, &slice, &error), SPILL_OK);
+    assert_int_equal(slice->count, LARGE);
+    for (int i = 0; i < LARGE; i++)
+        assert_int_equal(slice->elements[i].seq, LARGE - 1 - i);
+    spill_slice_free(slice);
+    spill_array_close(array);
+    bson_destroy(&storage);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,6 +278,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_verify_reads_heads_together, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_half_done_steps_are_found_without_elements, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(test_run_is_larger_than_an_answer, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_own_changes_are_seen, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_deleted_heads_are_skipped, set_up, tear_down),
     };

@@ -6,6 +6,8 @@
 #include "store/mongo/guarded.h"
 #include "support/document.h"
 
+#include <spillway/bucket.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -131,6 +133,11 @@ static int read_each_wrong(const char *preset, int64_t page, spill_code_t expect
     spill_request_t request = {
         .kind = SPILL_REQUEST_READ, .definition = &definition, .page = page, .read.want_top = true};
     assert_int_equal(spill_definition_preset(&definition, preset, "feed", NULL), SPILL_OK);
+    /* A window is compared with its name. */
+    bson_t own = BSON_INITIALIZER, storage = BSON_INITIALIZER;
+    spill_value_t ada = spill_value_from_utf8(&own, "ada");
+    spill_value_t owner = spill_bucket_name(&storage, &ada, "2026-11");
+    request.owner = &owner;
     bson_t *sound = sound_document();
     assert_int_equal(read_state(&request, sound), expected);
     for (bool more = true; more; fields++)
@@ -144,6 +151,8 @@ static int read_each_wrong(const char *preset, int64_t page, spill_code_t expect
         }
     assert_true(fields > 30);
     bson_destroy(sound);
+    bson_destroy(&storage);
+    bson_destroy(&own);
     return refused;
 }
 

@@ -269,64 +269,75 @@ static void test_odd_answer_proves_nothing(void **state)
                         server));
 }
 
-/* ---- answers with at most one document ------------------------------------------------------- */
+/* ---- the documents of one answer ------------------------------------------------------------- */
 
-/* Read the reply, and destroy it. Return the document's field "a", 0 if there is no document. */
-static int only_number(bson_t *reply, spill_code_t expected, const char *message)
+enum { LIMIT = 3 };
+
+/* Add the document's field "a"; stop after a negative one. */
+static bool add_number(void *context, const bson_t *document)
+{
+    int *sum = context;
+    bson_iter_t iter;
+    assert_true(bson_iter_init_find(&iter, document, "a"));
+    *sum += bson_iter_int32(&iter);
+    return bson_iter_int32(&iter) >= 0;
+}
+
+/* Read the reply, and destroy it. Return the sum of the fields "a". */
+static int sum_numbers(bson_t *reply, spill_code_t expected, const char *message)
 {
     const spill_mongo_t store = {.place = "server/feeds", .database = "feeds"};
     spill_error_t error = {0};
-    bson_t document;
-    bson_iter_t iter;
-    bool found = true;
-    int number = 0;
-    assert_int_equal(spill_mongo_only_document(&store, "users", reply, &document, &found, &error),
-                     expected);
+    int sum = 0;
+    assert_int_equal(
+        spill_mongo_visit_answer(&store, "users", reply, LIMIT, add_number, &sum, &error),
+        expected);
     if (message)
         assert_non_null(strstr(error.message, message));
-    if (found) {
-        assert_int_equal(expected, SPILL_OK);
-        assert_true(bson_iter_init_find(&iter, &document, "a"));
-        number = bson_iter_int32(&iter);
-    }
     bson_destroy(reply);
-    return number;
+    return sum;
 }
 
 #define CURSOR(namespace, ...)                                                                     \
     BCON_NEW("cursor", "{", "id", BCON_INT64(0), "ns", namespace, "firstBatch", __VA_ARGS__, "}")
 
-static void test_only_document(void **state)
+#define NUMBER(number) "{", "a", BCON_INT32(number), "}"
+
+/* It ends after LIMIT documents, or when the visitor has enough. */
+static void test_answer(void **state)
 {
     (void)state;
-    assert_int_equal(
-        only_number(CURSOR("feeds.users", "[", "{", "a", BCON_INT32(7), "}", "]"), SPILL_OK, NULL),
-        7);
-    assert_int_equal(only_number(CURSOR("feeds.users", "[", "]"), SPILL_OK, NULL), 0);
+    bson_t *one = CURSOR("feeds.users", "[", NUMBER(7), "]");
+    bson_t *many = CURSOR("feeds.users", "[", NUMBER(1), NUMBER(2), NUMBER(4), NUMBER(8), "]");
+    bson_t *enough = CURSOR("feeds.users", "[", NUMBER(1), NUMBER(-2), NUMBER(4), "]");
+    assert_int_equal(sum_numbers(one, SPILL_OK, NULL), 7);
+    assert_int_equal(sum_numbers(many, SPILL_OK, NULL), 7);
+    assert_int_equal(sum_numbers(enough, SPILL_OK, NULL), -1);
+    assert_int_equal(sum_numbers(CURSOR("feeds.users", "[", "]"), SPILL_OK, NULL), 0);
 }
 
 static void test_wrong_cursor(void **state)
 {
     (void)state;
-    only_number(bson_new(), SPILL_CORRUPT, "no cursor");
-    only_number(BCON_NEW("cursor", BCON_INT32(1)), SPILL_CORRUPT, "no cursor");
-    only_number(BCON_NEW("cursor", "{", "ns", "feeds.users", "}"), SPILL_CORRUPT, "no cursor");
-    only_number(CURSOR("feeds.users", "{", "}"), SPILL_CORRUPT, "no cursor");
-    only_number(CURSOR("feeds.users", "[", BCON_INT32(1), "]"), SPILL_CORRUPT, "no document");
-    only_number(CURSOR("feeds.others", "[", "]"), SPILL_CORRUPT, "namespace 'feeds.others'");
-    only_number(CURSOR("users", "[", "]"), SPILL_CORRUPT, "namespace 'users'");
-    only_number(BCON_NEW("cursor", "{", "firstBatch", "[", "]", "}"), SPILL_CORRUPT,
+    sum_numbers(bson_new(), SPILL_CORRUPT, "no cursor");
+    sum_numbers(BCON_NEW("cursor", BCON_INT32(1)), SPILL_CORRUPT, "no cursor");
+    sum_numbers(BCON_NEW("cursor", "{", "ns", "feeds.users", "}"), SPILL_CORRUPT, "no cursor");
+    sum_numbers(CURSOR("feeds.users", "{", "}"), SPILL_CORRUPT, "no cursor");
+    sum_numbers(CURSOR("feeds.users", "[", BCON_INT32(1), "]"), SPILL_CORRUPT, "no document");
+    sum_numbers(CURSOR("feeds.others", "[", "]"), SPILL_CORRUPT, "namespace 'feeds.others'");
+    sum_numbers(CURSOR("users", "[", "]"), SPILL_CORRUPT, "namespace 'users'");
+    sum_numbers(BCON_NEW("cursor", "{", "firstBatch", "[", "]", "}"), SPILL_CORRUPT,
                 "namespace ''");
 }
 
 /* A document whose text is not closed by a zero byte. */
-static void test_malformed_only_document(void **state)
+static void test_malformed_answer(void **state)
 {
     static const uint8_t malformed[] = {15, 0, 0, 0, 2, 'a', 0, 3, 0, 0, 0, 'x', 'y', 'z', 0};
     bson_t document;
     (void)state;
     assert_true(bson_init_static(&document, malformed, sizeof malformed));
-    only_number(CURSOR("feeds.users", "[", BCON_DOCUMENT(&document), "]"), SPILL_CORRUPT,
+    sum_numbers(CURSOR("feeds.users", "[", BCON_DOCUMENT(&document), "]"), SPILL_CORRUPT,
                 "not valid BSON");
 }
 
@@ -348,9 +359,9 @@ int main(void)
         cmocka_unit_test(test_label_of_unclear_write),
         cmocka_unit_test(test_odd_answer_proves_nothing),
         cmocka_unit_test(test_every_insertion_must_be_answered),
-        cmocka_unit_test(test_only_document),
+        cmocka_unit_test(test_answer),
         cmocka_unit_test(test_wrong_cursor),
-        cmocka_unit_test(test_malformed_only_document),
+        cmocka_unit_test(test_malformed_answer),
     };
     return cmocka_run_group_tests(tests, load_driver, NULL);
 }

@@ -216,7 +216,7 @@ static void run_fetch(spill_mongo_t *store, const bson_t *projection, const bson
                                   BCON_DOCUMENT(excluded), "}");
         code = spill_mongo_each(store, collection, stages, false, keep_head, fetch, &error);
     } else {
-        const spill_mongo_query_t query = {&filter, NULL, &fields, 0};
+        const spill_mongo_query_t query = {.filter = &filter, .projection = &fields};
         code = spill_mongo_find(store, collection, &query, false, keep_head, fetch, &error);
     }
     fetch->all = fetch->all && code == SPILL_OK;

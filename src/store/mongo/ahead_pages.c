@@ -124,7 +124,7 @@ static void run_fetch(spill_mongo_t *store, const bson_t *projection, fetch_t *f
     bson_append_document_end(&filter, &id);
     bson_copy_to_excluding_noinit(projection, &fields, "_id", NULL);
     fetch->all = true;
-    const spill_mongo_query_t query = {&filter, NULL, &fields, 0};
+    const spill_mongo_query_t query = {.filter = &filter, .projection = &fields};
     spill_code_t code = spill_mongo_find(store, fetch->document->collection, &query, false,
                                          keep_page, fetch, &error);
     fetch->all = fetch->all && code == SPILL_OK;

@@ -310,31 +310,42 @@ spill_code_t spill_mongo_cursor_next(spill_mongo_cursor_t *cursor, const bson_t 
     return SPILL_OK;
 }
 
-/* ---- a cursor of at most one document -------------------------------------------------------- */
+/* ---- the documents of one answer ------------------------------------------------------------- */
 
-spill_code_t spill_mongo_only_document(const spill_mongo_t *store, const char *collection,
-                                       const bson_t *reply, bson_t *document, bool *found,
-                                       spill_error_t *error)
+static spill_code_t visit_document(const spill_mongo_t *store, const char *collection,
+                                   const bson_iter_t *iter, spill_mongo_visit_fn visit,
+                                   void *context, bool *goes_on, spill_error_t *error)
 {
-    const char *name;
     const uint8_t *data;
     uint32_t size;
+    bson_t document;
+    if (!BSON_ITER_HOLDS_DOCUMENT(iter))
+        return fail_answer(store, collection, "its cursor returns a value that is no document",
+                           error);
+    bson_iter_document(iter, &size, &data);
+    if (!bson_init_static(&document, data, size) || !spill_answer_valid(&document))
+        return fail_document(store, collection, error);
+    *goes_on = visit(context, &document);
+    return SPILL_OK;
+}
+
+spill_code_t spill_mongo_visit_answer(const spill_mongo_t *store, const char *collection,
+                                      const bson_t *reply, int64_t limit,
+                                      spill_mongo_visit_fn visit, void *context,
+                                      spill_error_t *error)
+{
+    const char *name;
     bson_iter_t cursor, field, iter;
-    *found = false;
+    bool goes_on = true;
     if (!find_cursor(reply, &cursor, &name) || !bson_iter_recurse(&cursor, &field) ||
         !bson_iter_find(&field, "firstBatch") || !BSON_ITER_HOLDS_ARRAY(&field) ||
         !bson_iter_recurse(&field, &iter))
         return fail_answer(store, collection, "it has no cursor", error);
     if (!is_expected(store, collection, name))
         return fail_namespace(store, collection, name, error);
-    if (!bson_iter_next(&iter))
-        return SPILL_OK;
-    if (!BSON_ITER_HOLDS_DOCUMENT(&iter))
-        return fail_answer(store, collection, "its cursor returns a value that is no document",
-                           error);
-    bson_iter_document(&iter, &size, &data);
-    *found = bson_init_static(document, data, size) && spill_answer_valid(document);
-    return *found ? SPILL_OK : fail_document(store, collection, error);
+    for (int64_t i = 0; goes_on && i < limit && bson_iter_next(&iter); i++)
+        SPILL_TRY(visit_document(store, collection, &iter, visit, context, &goes_on, error));
+    return SPILL_OK;
 }
 
 /* ---- collations ------------------------------------------------------------------------------ */

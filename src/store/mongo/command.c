@@ -320,60 +320,53 @@ spill_code_t spill_mongo_each(spill_mongo_t *store, const char *collection, cons
                               bool may_be_old, spill_mongo_visit_fn visit, void *context,
                               spill_error_t *error)
 {
-    return spill_mongo_each_by(store, collection, pipeline, &(spill_mongo_plan_t){0}, may_be_old,
-                               visit, context, error);
-}
-
-spill_code_t spill_mongo_each_by(spill_mongo_t *store, const char *collection,
-                                 const bson_t *pipeline, const spill_mongo_plan_t *plan,
-                                 bool may_be_old, spill_mongo_visit_fn visit, void *context,
-                                 spill_error_t *error)
-{
     use_t use;
-    bson_t options = BSON_INITIALIZER;
     begin(&use, store, collection);
-    if (plan->index)
-        BSON_APPEND_UTF8(&options, "hint", plan->index);
-    if (plan->batch > 0)
-        BSON_APPEND_INT64(&options, "batchSize", plan->batch);
     /* Without its own read preference a command uses the URI's. */
     mongoc_cursor_t *cursor = mongoc_collection_aggregate(
-        use.collection, MONGOC_QUERY_NONE, pipeline, &options, may_be_old ? NULL : store->primary);
-    bson_destroy(&options);
+        use.collection, MONGOC_QUERY_NONE, pipeline, NULL, may_be_old ? NULL : store->primary);
     spill_code_t code = visit_all(store, collection, cursor, visit, context, error);
     release(&use);
     return code;
 }
 
+/* Append what the command `find` and a cursor of the driver have by the same names. */
+static void append_options(const spill_mongo_query_t *query, bson_t *to)
+{
+    if (query->projection)
+        BSON_APPEND_DOCUMENT(to, "projection", query->projection);
+    if (query->order && !bson_empty(query->order))
+        BSON_APPEND_DOCUMENT(to, "sort", query->order);
+    if (query->index)
+        BSON_APPEND_UTF8(to, "hint", query->index);
+    if (query->limit > 0)
+        BSON_APPEND_INT64(to, "limit", query->limit);
+}
+
 /*
- * A cursor of the driver costs a client more than the rest of such a read, so this is a command. It
- * has the read concern of the client, and the driver repeats it as it repeats a cursor's.
+ * A cursor of the driver costs a client more than the rest of a short read, so this is a command.
+ * It has the read concern of the client, and the driver repeats it as it repeats a cursor's.
  */
-static spill_code_t find_one(spill_mongo_t *store, const char *collection,
-                             const spill_mongo_query_t *query, bool may_be_old,
-                             spill_mongo_visit_fn visit, void *context, spill_error_t *error)
+static spill_code_t find_by_one_answer(spill_mongo_t *store, const char *collection,
+                                       const spill_mongo_query_t *query, bool may_be_old,
+                                       spill_mongo_visit_fn visit, void *context,
+                                       spill_error_t *error)
 {
     use_t use;
-    bson_t document;
-    bool found = false;
     SPILL_SCOPED(bson_destroy) bson_t command = BSON_INITIALIZER;
     BSON_APPEND_UTF8(&command, "find", collection);
     BSON_APPEND_DOCUMENT(&command, "filter", query->filter);
-    BSON_APPEND_DOCUMENT(&command, "projection", query->projection);
-    if (query->order && !bson_empty(query->order))
-        BSON_APPEND_DOCUMENT(&command, "sort", query->order);
-    BSON_APPEND_INT64(&command, "limit", 1);
+    append_options(query, &command);
+    if (query->limit > 1)
+        BSON_APPEND_INT64(&command, "batchSize", query->limit);
     BSON_APPEND_BOOL(&command, "singleBatch", true); /* the server need not keep a cursor */
     begin_alone(&use, store, collection);
     bool good = mongoc_client_read_command_with_opts(
         use.client, store->database, &command, may_be_old ? NULL : store->primary,
         store->concerns.read_opts, &use.reply, &use.cause);
-    spill_code_t code =
-        good ? spill_mongo_only_document(store, collection, &use.reply, &document, &found, error)
-             : fail(&use, false, error);
-    if (code == SPILL_OK && found)
-        visit(context, &document);
-    return end(&use, code);
+    return end(&use, good ? spill_mongo_visit_answer(store, collection, &use.reply, query->limit,
+                                                     visit, context, error)
+                          : fail(&use, false, error));
 }
 
 spill_code_t spill_mongo_find(spill_mongo_t *store, const char *collection,
@@ -381,15 +374,11 @@ spill_code_t spill_mongo_find(spill_mongo_t *store, const char *collection,
                               spill_mongo_visit_fn visit, void *context, spill_error_t *error)
 {
     use_t use;
-    if (query->limit == 1)
-        return find_one(store, collection, query, may_be_old, visit, context, error);
+    if (query->limit == 1 || (query->one_answer && query->limit > 0))
+        return find_by_one_answer(store, collection, query, may_be_old, visit, context, error);
     SPILL_SCOPED(bson_destroy) bson_t options = BSON_INITIALIZER;
     begin(&use, store, collection);
-    BSON_APPEND_DOCUMENT(&options, "projection", query->projection);
-    if (query->order && !bson_empty(query->order))
-        BSON_APPEND_DOCUMENT(&options, "sort", query->order);
-    if (query->limit > 0)
-        BSON_APPEND_INT64(&options, "limit", query->limit);
+    append_options(query, &options);
     mongoc_cursor_t *cursor = mongoc_collection_find_with_opts(
         use.collection, query->filter, &options, may_be_old ? NULL : store->primary);
     spill_code_t code = visit_all(store, collection, cursor, visit, context, error);

@@ -269,7 +269,7 @@ spill_code_t spill_mongo_windows_of(spill_store_t *store, const spill_definition
     bson_append_array_end(&of, &in);
     bson_append_document_end(&filter, &of);
     BSON_APPEND_INT32(&filter, SPILL_STORED_PAGE_PART, 0);
-    const spill_mongo_query_t query = {&filter, NULL, projection, 0};
+    const spill_mongo_query_t query = {.filter = &filter, .projection = projection};
     SPILL_TRY(spill_mongo_find((spill_mongo_t *)store, definition->collection, &query, false,
                                add_name, &found, error));
     *all = found.all;

@@ -147,12 +147,15 @@ spill_code_t spill_mongo_cursor_next(spill_mongo_cursor_t *cursor, const bson_t 
                                      spill_error_t *error);
 
 /*
- * The document of a reply to a `find` that asks for one; it is a view of the reply. *found: there
- * is one. SPILL_CORRUPT: it is malformed, or the reply has no cursor of the collection.
+ * Call `visit` for each document of a reply to a `find` without a cursor, at most `limit`, until it
+ * returns false. The documents are views of the reply. SPILL_CORRUPT: one is malformed, or the
+ * reply has no cursor of the collection.
  */
-spill_code_t spill_mongo_only_document(const spill_mongo_t *store, const char *collection,
-                                       const bson_t *reply, bson_t *document, bool *found,
-                                       spill_error_t *error);
+typedef bool (*spill_mongo_visit_fn)(void *context, const bson_t *document);
+spill_code_t spill_mongo_visit_answer(const spill_mongo_t *store, const char *collection,
+                                      const bson_t *reply, int64_t limit,
+                                      spill_mongo_visit_fn visit, void *context,
+                                      spill_error_t *error);
 
 /*
  * In an answer sorted by _id, may a document with this _id follow the document whose _id is in
@@ -245,7 +248,6 @@ spill_code_t spill_mongo_first(spill_mongo_t *store, const char *collection, con
  * Call `visit` for each result of a pipeline, in order, until it returns false. Read from the
  * primary or, with may_be_old, by the URI's read preference.
  */
-typedef bool (*spill_mongo_visit_fn)(void *context, const bson_t *document);
 spill_code_t spill_mongo_each(spill_mongo_t *store, const char *collection, const bson_t *pipeline,
                               bool may_be_old, spill_mongo_visit_fn visit, void *context,
                               spill_error_t *error);
@@ -253,27 +255,22 @@ spill_code_t spill_mongo_each(spill_mongo_t *store, const char *collection, cons
 /* A query: documents that match `filter`, projected. */
 typedef struct spill_mongo_query {
     const bson_t *filter;
-    const bson_t *order; /* NULL or empty: any */
-    const bson_t *projection;
-    int64_t limit; /* 0: none */
+    const bson_t *order;      /* NULL or empty: any */
+    const bson_t *projection; /* NULL: whole documents */
+    int64_t limit;            /* 0: none */
+    /*
+     * With a limit: one answer without a cursor, which costs a server less. It may have fewer
+     * documents than there are: an answer has at most 16 MB, but at least one document if there is
+     * any. A limit of 1 has no cursor either way.
+     */
+    bool one_answer;
+    const char *index; /* the server uses the index of that name, or fails; NULL: any */
 } spill_mongo_query_t;
 
 /* Call `visit` for each document that a query finds, as spill_mongo_each does. */
 spill_code_t spill_mongo_find(spill_mongo_t *store, const char *collection,
                               const spill_mongo_query_t *query, bool may_be_old,
                               spill_mongo_visit_fn visit, void *context, spill_error_t *error);
-
-/* How the server executes a pipeline. */
-typedef struct spill_mongo_plan {
-    const char *index; /* it uses the index of that name, or fails; NULL: any */
-    int64_t batch; /* documents of the first answer, if they fit 16 MB; 0: the server's choice */
-} spill_mongo_plan_t;
-
-/* As spill_mongo_each, by that plan. */
-spill_code_t spill_mongo_each_by(spill_mongo_t *store, const char *collection,
-                                 const bson_t *pipeline, const spill_mongo_plan_t *plan,
-                                 bool may_be_old, spill_mongo_visit_fn visit, void *context,
-                                 spill_error_t *error);
 
 /* Run a command on the database and ignore its reply. */
 spill_code_t spill_mongo_command(spill_mongo_t *store, const char *collection,

@@ -320,7 +320,7 @@ spill_code_t spill_mongo_check_element(const spill_request_t *request, const bso
 spill_code_t spill_mongo_add_element(const spill_request_t *request, const bson_t *document,
                                      spill_run_t *run, spill_error_t *error);
 
-/* READ of SPILL_ELEMENTS. */
+/* READ of SPILL_ELEMENTS, but not of the top N. */
 spill_code_t spill_mongo_read_elements(spill_mongo_t *store, const spill_request_t *request,
                                        spill_response_t *response, spill_error_t *error);
 

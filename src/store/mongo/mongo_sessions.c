@@ -251,7 +251,8 @@ spill_code_t spill_mongo_read_match(spill_mongo_t *store, const spill_mongo_docu
     BSON_APPEND_DOCUMENT(&all, "0", match);
     bson_append_array_end(&filter, &all);
     BSON_APPEND_INT32(&projection, "_id", 1);
-    const spill_mongo_query_t query = {&filter, &order, &projection, 1};
+    const spill_mongo_query_t query = {
+        .filter = &filter, .order = &order, .projection = &projection, .limit = 1};
     SPILL_TRY(
         spill_mongo_find(store, document->collection, &query, false, note_found, &found, error));
     response->unmatched = !found;

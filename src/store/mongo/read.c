@@ -346,7 +346,10 @@ static spill_code_t visit_found(spill_mongo_t *store, const search_t *search,
         return spill_mongo_each(store, document->collection, pipeline, may_be_old, visit, context,
                                 error);
     }
-    const spill_mongo_query_t find = {&query.filter, &query.order, &projection, query.limit};
+    const spill_mongo_query_t find = {.filter = &query.filter,
+                                      .order = &query.order,
+                                      .projection = &projection,
+                                      .limit = query.limit};
     return spill_mongo_find(store, document->collection, &find, may_be_old, visit, context, error);
 }
 
@@ -617,7 +620,8 @@ static spill_code_t find_pages(spill_mongo_t *store, bool finds, reading_t *read
     spill_mongo_project_read(document, finds, &projection);
     if (finds && find_pages_ahead(store, &projection, reading))
         return SPILL_OK;
-    const spill_mongo_query_t query = {&filter, NULL, &projection, (int64_t)reading->count};
+    const spill_mongo_query_t query = {
+        .filter = &filter, .projection = &projection, .limit = (int64_t)reading->count};
     return spill_mongo_find(store, document->collection, &query, document->request->read.may_be_old,
                             add_page, reading, error);
 }

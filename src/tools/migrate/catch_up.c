@@ -395,18 +395,33 @@ static spill_code_t check_deleted(const catch_up_t *catch_up, const spill_value_
     return code == SPILL_REFUSED ? spill_owner_name(&own, code, error) : code;
 }
 
-/* Report whether the original has neither a head for this owner nor an unmanaged array. */
-static spill_code_t is_deleted(const catch_up_t *catch_up, const spill_value_t *value,
+/*
+ * Report whether the original has neither a head for this owner nor an unmanaged array. `walked`:
+ * since the owners of the target were listed; a head may be younger.
+ */
+static spill_code_t is_deleted(const catch_up_t *catch_up, const spill_value_t *value, bool walked,
                                bool *deleted, spill_error_t *error)
 {
     SPILL_SCOPED(spill_owner_release) spill_owner_t owner = {0};
     SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
     *deleted = false;
     spill_code_t code = spill_owner_init(&owner, catch_up->transfer.source.array, value, error);
+    owner.walked = walked;
     if (code == SPILL_OK)
         code = spill_owner_read_state(&owner, SPILL_HEAD, &head, error);
     *deleted = code == SPILL_OK && !head.state.present;
     return code == SPILL_REFUSED ? SPILL_OK : code;
+}
+
+/* The owners' heads in the original are read together. */
+static spill_code_t expect_heads(void *context, const spill_listing_t *owners, spill_error_t *error)
+{
+    const catch_up_t *catch_up = context;
+    const spill_transfer_side_t *source = &catch_up->transfer.source;
+    (void)error;
+    if (source->store->ops->expect)
+        source->store->ops->expect(source->store, &source->array->definition, owners);
+    return SPILL_OK;
 }
 
 static spill_code_t drop_deleted(void *context, const spill_value_t *owner, spill_error_t *error)
@@ -414,7 +429,9 @@ static spill_code_t drop_deleted(void *context, const spill_value_t *owner, spil
     catch_up_t *catch_up = context;
     spill_error_t failure = {0};
     bool deleted = false;
-    spill_code_t code = is_deleted(catch_up, owner, &deleted, &failure);
+    spill_code_t code = is_deleted(catch_up, owner, true, &deleted, &failure);
+    if (code == SPILL_OK && deleted)
+        code = is_deleted(catch_up, owner, false, &deleted, &failure);
     if (code == SPILL_OK && deleted)
         code = check_deleted(catch_up, owner, &failure);
     if (code == SPILL_OK && deleted)
@@ -441,7 +458,7 @@ static spill_code_t drop_orphan(void *context, const spill_orphan_t *orphan, spi
     bool deleted = false;
     if (spill_schema_of(spill_transfer_target(&catch_up->transfer))->has_windows)
         spill_window_split(&orphan->owner, &owner, &window);
-    spill_code_t code = is_deleted(catch_up, &owner, &deleted, &failure);
+    spill_code_t code = is_deleted(catch_up, &owner, false, &deleted, &failure);
     if (code == SPILL_OK)
         code = deleted
                    ? check_deleted(catch_up, &owner, &failure)
@@ -504,8 +521,10 @@ static spill_code_t catch_up_all(catch_up_t *catch_up, spill_error_t *error)
     SPILL_TRY(spill_migrate_each_owner(&walk, error));
     SPILL_TRY(look_for_owners(catch_up, error));
     bool windows = spill_schema_of(spill_transfer_target(transfer))->has_windows;
-    SPILL_TRY((windows ? spill_each_bucket_owner : spill_each_owner)(
-        transfer->target.array, drop_deleted, catch_up, true, error));
+    SPILL_TRY(windows ? spill_each_bucket_owner(transfer->target.array, drop_deleted, catch_up,
+                                                true, error)
+                      : spill_each_prepared(transfer->target.array, SPILL_TRANSFER_GROUP,
+                                            expect_heads, drop_deleted, catch_up, error));
     SPILL_TRY(spill_each_orphan(transfer->target.array, NULL, drop_orphan, catch_up, error));
     return spill_store_make_indexes(transfer->target.store, spill_transfer_target(transfer), error);
 }

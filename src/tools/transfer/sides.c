@@ -83,20 +83,27 @@ spill_code_t spill_transfer_check_dropped(spill_transfer_owner_t *owner,
 
 /* ---- elements in the order of their numbers -------------------------------------------------- */
 
-spill_transfer_reader_t spill_transfer_reader_of_source(const spill_transfer_owner_t *owner,
-                                                        int64_t from, int64_t to)
+spill_transfer_reader_t spill_transfer_reader_of_source(spill_transfer_owner_t *owner, int64_t from,
+                                                        int64_t to)
 {
     size_t at = 0;
     const spill_run_t *kept = spill_transfer_kept_run(owner, from, to, &at);
-    return (spill_transfer_reader_t){.side = &owner->transfer->source,
-                                     .owner = &owner->source,
-                                     .to = to,
-                                     .stretch.next = from,
-                                     .kept = kept,
-                                     .at = at,
-                                     .ended = from >= to,
-                                     .joins = owner->transfer->joins_windows,
-                                     .first = owner->begin};
+    spill_transfer_reader_t reader = {.side = &owner->transfer->source,
+                                      .owner = &owner->source,
+                                      .to = to,
+                                      .stretch.next = from,
+                                      .kept = kept,
+                                      .at = at,
+                                      .ended = from >= to,
+                                      .joins = owner->transfer->joins_windows,
+                                      .first = owner->begin};
+    if (owner->source_is_new && !kept && !reader.ended) {
+        reader.stretch.head = owner->source_head;
+        reader.stretch.head_is_new = true;
+        owner->source_head = (spill_response_t)SPILL_RESPONSE_INIT;
+        owner->source_is_new = false;
+    }
+    return reader;
 }
 
 spill_transfer_reader_t spill_transfer_reader_of_target(const spill_transfer_owner_t *owner,
@@ -287,10 +294,11 @@ spill_code_t spill_transfer_count_source(spill_transfer_owner_t *owner, spill_er
         code = spill_bucket_statistics(source->array, value, NULL, NULL, &statistics, NULL, error);
         here.count = here.next = statistics.count;
     } else if (spill_transfer_keeps_elements(owner->transfer)) {
-        SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
-        code = count_head(source, &owner->source, false, &head, &here, error);
-        owner->source_incarnation = head.state.incarnation;
-        owner->source_rev = head.state.rev;
+        const spill_state_t *head = &owner->source_head.state;
+        code = count_head(source, &owner->source, false, &owner->source_head, &here, error);
+        owner->source_incarnation = head->incarnation;
+        owner->source_rev = head->rev;
+        owner->source_is_new = code == SPILL_OK;
     } else {
         code = spill_array_count(source->array, value, &here, error);
     }

@@ -199,6 +199,7 @@ static spill_code_t check_source(const spill_transfer_t *transfer, const spill_v
 static void release_owner(spill_transfer_owner_t *owner)
 {
     spill_transfer_keep_release(owner);
+    spill_response_release(&owner->source_head);
     spill_owner_release(&owner->source);
     spill_owner_release(&owner->target);
 }

@@ -78,6 +78,8 @@ typedef struct spill_transfer_owner {
     bool cap_begins;  /* elements below cap_from are not trimmed yet, and may be placeholders */
     uint64_t hash;    /* of the compared elements, in the source's order */
     int64_t source_incarnation, source_rev; /* when `end` was read */
+    spill_response_t source_head;           /* ... with, if source_is_new: the next reader has it */
+    bool source_is_new;
     spill_transfer_kept_t kept;
     spill_copy_difference_t difference; /* `ahead` is set if any difference is */
 } spill_transfer_owner_t;

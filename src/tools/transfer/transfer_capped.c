@@ -155,7 +155,7 @@ spill_code_t spill_transfer_cap_begin(spill_transfer_owner_t *owner, spill_error
 /* ---- comparing with the cap ------------------------------------------------------------------ */
 
 /* Find the newest element of the source below a number, and its size; *seq is -1 if none. */
-static spill_code_t newest_below(const spill_transfer_owner_t *owner, int64_t below, int64_t *seq,
+static spill_code_t newest_below(spill_transfer_owner_t *owner, int64_t below, int64_t *seq,
                                  int64_t *bytes, spill_error_t *error)
 {
     const spill_transfer_side_t *source = &owner->transfer->source;

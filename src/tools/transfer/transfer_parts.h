@@ -126,9 +126,12 @@ typedef struct spill_transfer_reader {
     char window[SPILL_WINDOW_SIZE]; /* where the first slice begins; "" if not set */
 } spill_transfer_reader_t;
 
-/* Begin at `from`. Nothing is read yet. */
-spill_transfer_reader_t spill_transfer_reader_of_source(const spill_transfer_owner_t *owner,
-                                                        int64_t from, int64_t to);
+/*
+ * Begin at `from`. Nothing is read yet. After a count of the source, its first reader begins with
+ * the head that was counted.
+ */
+spill_transfer_reader_t spill_transfer_reader_of_source(spill_transfer_owner_t *owner, int64_t from,
+                                                        int64_t to);
 spill_transfer_reader_t spill_transfer_reader_of_target(const spill_transfer_owner_t *owner,
                                                         int64_t from, int64_t to);
 void spill_transfer_reader_release(spill_transfer_reader_t *reader);
