@@ -219,7 +219,8 @@ static spill_code_t start_metrics(spill_cli_operate_t *operate,
     SPILL_TRY(spill_http_start(given->metrics, spill_job_metrics_answer, &operate->metrics,
                                &operate->metrics_server, error));
     if (!operate->invocation->quiet)
-        fprintf(stderr, "metrics on port %u\n", (unsigned)spill_http_port(operate->metrics_server));
+        fprintf(stderr, "metrics on %s\n",
+                spill_http_url(operate->metrics_server, "/metrics").text);
     return SPILL_OK;
 }
 

@@ -263,7 +263,7 @@ static void print_start(const running_t *running, FILE *out)
             kinds[target->primary.kind]);
     print_collections(gateway->served, out);
     if (running->metrics)
-        fprintf(out, "; metrics on port %u", (unsigned)spill_http_port(running->metrics));
+        fprintf(out, "; metrics on %s", spill_http_url(running->metrics, "/metrics").text);
     fprintf(out, "\n");
     fflush(out);
     spill_target_release(target);

@@ -113,7 +113,7 @@ ends() {
 
 # health: the answer of /healthz, with its status.
 health() {
-    python3 - "$(sed -n 's/^metrics on port //p' messages)" <<'END'
+    python3 - "$(sed -n 's|^metrics on http://127.0.0.1:\([0-9]*\)/metrics$|\1|p' messages)" <<'END'
 import sys, urllib.error, urllib.request
 try:
     answer = urllib.request.urlopen(f"http://127.0.0.1:{sys.argv[1]}/healthz")
