@@ -6,7 +6,7 @@
 #include "cli/draw.h"
 #include "definition/schema.h"
 #include "definition/stored_names.h"
-#include "layout/outlier.h"
+#include "layout/document_limits.h"
 #include "util/error.h"
 #include "util/text.h"
 

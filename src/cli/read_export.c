@@ -479,12 +479,14 @@ static spill_code_t export_elements(spill_cli_session_t *session, export_run_t *
 {
     if (!spill_array_has_unmanaged(run->array))
         return spill_array_export(run->array, session->owner, print_element, run, error);
-    if (session->owner)
-        return export_owner(run, session->owner, error);
+    if (session->owner) {
+        SPILL_TRY(export_owner(run, session->owner, error));
+        return run->found ? SPILL_OK : spill_check_unheaded(run->array, session->owner, error);
+    }
     int64_t skipped;
     spill_code_t code = spill_each_array(run->array, export_owner, run, &skipped, error);
     session->found = skipped > 0;
-    return code;
+    return spill_end_walk(run->array, code, error);
 }
 
 /*

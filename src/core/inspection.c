@@ -4,6 +4,7 @@
  */
 #include "core/inspection.h"
 #include "definition/schema.h"
+#include "layout/locate.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -8,6 +8,7 @@
 #include "core/array.h"
 #include "definition/schema.h"
 #include "layout/layout.h"
+#include "layout/locate.h"
 #include "util/error.h"
 
 #include <inttypes.h>

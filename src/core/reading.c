@@ -1,6 +1,7 @@
 /* Read the documents of a read one after another, and find the first one if elements are skipped.
  */
 #include "core/reading.h"
+#include "layout/locate.h"
 
 #include "definition/schema.h"
 #include "layout/layout.h"

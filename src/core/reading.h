@@ -10,7 +10,8 @@
 #ifndef SPILL_CORE_READING_H
 #define SPILL_CORE_READING_H
 
-#include "layout/outlier.h"
+#include "definition/schema.h"
+#include "layout/owner.h"
 
 /* One read of the elements with numbers in [lower, upper], at most `limit`. */
 typedef struct spill_reading {

@@ -1,5 +1,6 @@
 /* Appends of several threads to one owner, as one request. */
 #include "layout/append_combiner.h"
+#include "layout/append.h"
 
 #include "layout/layout.h"
 #include "util/buffer.h"

@@ -7,7 +7,7 @@
 #ifndef SPILL_LAYOUT_APPEND_COMBINER_H
 #define SPILL_LAYOUT_APPEND_COMBINER_H
 
-#include "layout/outlier.h"
+#include "layout/append.h"
 
 /* Each id of a part is compared with those of the others. A part with more ids is not combined. */
 enum { SPILL_COMBINED_IDS_MAX = 16 };

@@ -6,8 +6,12 @@
  * nothing half done. docs/internals/protocol.md has the table.
  */
 #include "definition/schema.h"
+#include "layout/append.h"
+#include "layout/change_element.h"
+#include "layout/drop.h"
 #include "layout/layout.h"
-#include "layout/outlier.h"
+#include "layout/locate.h"
+#include "layout/trim.h"
 #include "util/error.h"
 
 #include <inttypes.h>

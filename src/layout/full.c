@@ -17,6 +17,7 @@
  * outcome. The pages are then deleted only if the array still begins with their elements.
  * docs/internals/protocol.md has the argument.
  */
+#include "layout/document_limits.h"
 #include "layout/reshape.h"
 
 #include "layout/adoption.h"

@@ -2,10 +2,14 @@
 #include "layout/layout.h"
 
 #include "definition/schema.h"
+#include "layout/append.h"
 #include "layout/append_combiner.h"
-#include "layout/outlier.h"
+#include "layout/drop.h"
+#include "layout/locate.h"
+#include "layout/newest.h"
 #include "layout/referenced.h"
 #include "layout/spiller.h"
+#include "layout/trim.h"
 #include "store/timed.h"
 #include "util/error.h"
 

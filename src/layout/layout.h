@@ -6,8 +6,9 @@
  *
  * The folder's files, in the order to read:
  *   owner.c            one owner: make requests, carry them out, pace retries
+ *   document_limits.c  how many slots and bytes a head or a page may have
  *   append.c           what appends of all layouts share
- *   newest.c           keep newest: append and spill
+ *   newest.c           keep newest: append and spill; newest.h has a picture of both protocols
  *   spiller.c          the thread that performs due spills of a server's arrays
  *   oldest.c           keep oldest: append to the tail, seal it, add a page
  *   capped.c           capped: append
@@ -15,7 +16,7 @@
  *                      referenced_change.c and referenced_recount.c have the other steps
  *   unique.c           append to an array that keeps each id once (unique.h)
  *   locate.c           which document has an element; counts
- *   change.c           edit and remove, in documents of several elements
+ *   change_element.c   edit and remove, in documents of several elements
  *   trim.c             trim, and retention; trim_bound.c finds where a trim ends
  *   drop.c             drop an owner
  *   head_end.c         a head that ends by another step than a drop
@@ -29,7 +30,9 @@
 #define SPILL_LAYOUT_LAYOUT_H
 
 #include "definition/schema.h"
-#include "layout/outlier.h"
+#include "layout/append.h"
+#include "layout/locate.h"
+#include "layout/trim.h"
 
 /*
  * An operation is for one owner. It may run in any thread, beside any operations of other clients.

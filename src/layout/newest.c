@@ -11,9 +11,15 @@
  * overflowPages: readers do not look there, and the next spill replaces it (its src is lower) or
  * adopts it (it is equal).
  */
+#include "layout/newest.h"
+#include "layout/append.h"
+#include "layout/change_element.h"
+#include "layout/document_limits.h"
+#include "layout/drop.h"
 #include "layout/layout.h"
-#include "layout/outlier.h"
+#include "layout/locate.h"
 #include "layout/spiller.h"
+#include "layout/trim.h"
 #include "util/error.h"
 
 #include <inttypes.h>

@@ -14,10 +14,16 @@
  * A client appends to the tail without a read of the head. So a drop first closes the tail: it is
  * sealed, and no page follows it. A client that reads a closed tail finishes the drop.
  */
+#include "layout/oldest.h"
 #include "bson/update.h"
 #include "definition/schema.h"
+#include "layout/append.h"
+#include "layout/change_element.h"
+#include "layout/document_limits.h"
+#include "layout/drop.h"
 #include "layout/layout.h"
-#include "layout/outlier.h"
+#include "layout/locate.h"
+#include "layout/trim.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -151,7 +157,7 @@ static spill_code_t drop_one(spill_owner_t *owner, const spill_state_t *head, bo
                              spill_error_t *error)
 {
     return head->pages > 0 ? drop_tail_first(owner, head, done, error)
-                           : spill_drop_documents(owner, head, 0, 0, false, done, error);
+                           : spill_drop_documents(owner, head, 0, 0, done, error);
 }
 
 /* ---- appends --------------------------------------------------------------------------------- */

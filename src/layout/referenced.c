@@ -3,6 +3,12 @@
  * writes it out: it puts a document for each element of the journal, then cuts them off the head.
  */
 #include "layout/referenced.h"
+#include "layout/append.h"
+#include "layout/change_element.h"
+#include "layout/drop.h"
+#include "layout/locate.h"
+#include "layout/newest.h"
+#include "layout/trim.h"
 
 #include "bson/value.h"
 #include "layout/layout.h"

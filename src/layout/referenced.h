@@ -16,7 +16,7 @@
 #ifndef SPILL_LAYOUT_REFERENCED_H
 #define SPILL_LAYOUT_REFERENCED_H
 
-#include "layout/outlier.h"
+#include "layout/locate.h"
 
 spill_code_t spill_referenced_edit(spill_owner_t *owner, spill_which_t *which,
                                    const spill_value_t *element, spill_error_t *error);
@@ -30,7 +30,7 @@ spill_code_t spill_referenced_trimmed(const spill_owner_t *owner, const spill_st
 /*
  * The edit of element `seq` was prepared: put `element` into its document, read the document into
  * `there`, then COMPLETE with the element that it has. That may be another client's element.
- * `source_rev` is the intent's; `rev` is the rev of the head with the intent. (change.c)
+ * `source_rev` is the intent's; `rev` is the rev of the head with the intent. (change_element.h)
  */
 spill_code_t spill_intent_finish_edit(const spill_owner_t *owner, const spill_state_t *head,
                                       int64_t seq, int64_t source_rev, int64_t rev,

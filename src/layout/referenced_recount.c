@@ -10,6 +10,7 @@
  * these CUTs: each CUT has raised rev by one, and its documents have that rev. The same is true
  * after a refused RECOUNT.
  */
+#include "layout/change_element.h"
 #include "layout/referenced.h"
 
 #include "bson/value.h"

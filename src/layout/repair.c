@@ -15,8 +15,13 @@
  * Three states need no repair: a page that was put and not cut, elements that wait in a journal,
  * and a head that is longer than its threshold. The array has the same elements without a crash.
  */
+#include "layout/repair.h"
 #include "definition/schema.h"
+#include "layout/change_element.h"
+#include "layout/drop.h"
+#include "layout/oldest.h"
 #include "layout/referenced.h"
+#include "layout/trim.h"
 #include "util/error.h"
 #include "util/text.h"
 
@@ -135,7 +140,13 @@ static spill_code_t repair_summary(const repair_t *repair, spill_error_t *error)
 
 void spill_orphan_describe(const spill_orphan_t *orphan, char *text, size_t text_bytes)
 {
-    if (orphan->dropped)
+    if (orphan->strays > 0)
+        snprintf(text, text_bytes,
+                 "%s the fields of a page, but not the _id of one, such as %s: inspect, and delete "
+                 "what is a copy",
+                 spill_counted_text(orphan->strays, "document has", "documents have").text,
+                 orphan->example);
+    else if (orphan->dropped)
         snprintf(text, text_bytes, "%s left of an owner that was dropped",
                  spill_counted_text(orphan->pages, "page is", "pages are").text);
     else

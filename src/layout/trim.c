@@ -3,9 +3,11 @@
  * Pages that lie wholly below are emptied afterwards, the oldest first. If the client dies, the
  * next trim empties the rest.
  */
+#include "layout/trim.h"
 #include "bson/element_fields.h"
 #include "definition/schema.h"
-#include "layout/outlier.h"
+#include "layout/change_element.h"
+#include "layout/locate.h"
 #include "layout/referenced.h"
 #include "util/error.h"
 

@@ -5,7 +5,9 @@
  */
 #include "bson/element_fields.h"
 #include "definition/schema.h"
+#include "layout/locate.h"
 #include "layout/referenced.h"
+#include "layout/trim.h"
 #include "util/error.h"
 
 enum { RUN_ELEMENTS = 256 };

@@ -14,6 +14,9 @@
  * docs/internals/protocol.md, "Sets", has the proof.
  */
 #include "layout/unique.h"
+#include "layout/append.h"
+#include "layout/change_element.h"
+#include "layout/locate.h"
 
 #include "bson/element_fields.h"
 #include "layout/layout.h"

@@ -2,7 +2,7 @@
 #ifndef SPILL_LAYOUT_UNIQUE_H
 #define SPILL_LAYOUT_UNIQUE_H
 
-#include "layout/outlier.h"
+#include "layout/append.h"
 
 /*
  * Append the elements of the part whose ids the array does not have. Each element has an id.

@@ -108,6 +108,13 @@ typedef struct spill_orphan {
      * replaced the head's document, and the pages have the only copy of their elements.
      */
     bool dropped;
+    /*
+     * Not 0: this number of documents has the fields of a page, but not its _id, and `example` is
+     * the _id of one as JSON. They have no head, incarnation or pages, and if all owners are
+     * listed, no owner.
+     */
+    int64_t strays;
+    char example[80];
 } spill_orphan_t;
 
 /* One item. The kind of the list says which member it has. */

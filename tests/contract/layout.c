@@ -3,6 +3,11 @@
  * of an owner are in its head, and an append to a full head is refused. The layout needs only the
  * schema and the table of operations below: no store and no function of the core knows it.
  */
+#include "layout/append.h"
+#include "layout/change_element.h"
+#include "layout/drop.h"
+#include "layout/locate.h"
+#include "layout/trim.h"
 #include "suite.h"
 
 #include "bson/value.h"

@@ -6,6 +6,8 @@
  * finds nothing. The model store lets other programs write to its documents at any time, the
  * embedded store only before an array is adopted.
  */
+#include "layout/drop.h"
+#include "layout/trim.h"
 #include "support/definition.h"
 #include "support/effort.h"
 #include "support/embedded.h"

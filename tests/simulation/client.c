@@ -1,8 +1,8 @@
 /* The behaviour of clients: random calls of the public API. Each answer is checked. */
 #include "world.h"
 
+#include "layout/append.h"
 #include "layout/layout.h"
-#include "layout/outlier.h"
 
 #include <assert.h>
 #include <string.h>

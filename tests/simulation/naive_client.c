@@ -1,7 +1,8 @@
 /* Clients with a protocol of their own, built from the same atomic steps. */
 #include "naive.h"
 
-#include "layout/outlier.h"
+#include "layout/append.h"
+#include "layout/document_limits.h"
 
 #include <string.h>
 

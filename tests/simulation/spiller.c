@@ -4,7 +4,7 @@
  */
 #include "world.h"
 
-#include "layout/outlier.h"
+#include "layout/newest.h"
 
 /* spill_store_t.defer_spill */
 static bool defer(const spill_owner_t *owner, spill_response_t *head)

@@ -1,6 +1,6 @@
 #include "support/bounds.h"
 
-#include "layout/outlier.h"
+#include "layout/document_limits.h"
 
 #include <pthread.h>
 #include <sched.h>

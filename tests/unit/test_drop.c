@@ -1,6 +1,6 @@
 /* An interrupted drop leaves nothing for ever: the next drop completes it. */
 #include "definition/schema.h"
-#include "layout/outlier.h"
+#include "layout/owner.h"
 #include "support/embedded.h"
 #include "support/fault_store.h"
 #include "support/model_store.h"

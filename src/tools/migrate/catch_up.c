@@ -1,4 +1,5 @@
 /* Catch up: one pass that copies the original's arrays into the planned definition. */
+#include "layout/drop.h"
 #include "tools/migrate/staged.h"
 
 #include "bson/value.h"

@@ -1,5 +1,6 @@
 /* A pass of a migration over the owners of an array. */
 #include "tools/migrate/migrate_pass.h"
+#include "layout/repair.h"
 
 #include "core/array.h"
 #include "tools/parallel.h"

@@ -1,4 +1,6 @@
 #include "tools/transfer/numbered.h"
+#include "layout/oldest.h"
+#include "layout/trim.h"
 
 #include "core/array.h"
 #include "definition/schema.h"

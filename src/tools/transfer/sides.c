@@ -2,6 +2,7 @@
  * The sides of a transfer: their definitions and errors, differences, and a reader of one owner's
  * elements on one side.
  */
+#include "layout/oldest.h"
 #include "tools/transfer/transfer_parts.h"
 
 #include "core/array.h"

@@ -1,5 +1,6 @@
 /* Small owners of a transfer, many at a time. */
 #include "tools/transfer/transfer_group.h"
+#include "layout/append.h"
 
 #include "bson/value.h"
 #include "core/array.h"

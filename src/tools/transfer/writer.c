@@ -1,4 +1,5 @@
 /* Write to one owner of the target: batches, each appended at most once. */
+#include "layout/append.h"
 #include "tools/transfer/transfer_parts.h"
 
 #include "core/array.h"

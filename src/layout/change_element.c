@@ -11,8 +11,10 @@
  * The client that prepared the change finishes its intent. If that client died, the next one that
  * needs the head's rev does so. referenced_change.c explains the changes of referenced elements.
  */
+#include "layout/change_element.h"
 #include "definition/schema.h"
-#include "layout/outlier.h"
+#include "layout/document_limits.h"
+#include "layout/locate.h"
 #include "layout/referenced.h"
 #include "store/transition.h"
 #include "util/error.h"
