@@ -398,6 +398,23 @@ static spill_json_kind_t kind_of(scan_t scan)
     return special ? SPILL_JSON_SPECIAL : SPILL_JSON_DOCUMENT;
 }
 
+/* Of a text of several lines, also give the line and the column. */
+static spill_code_t fail_malformed(const scan_t *scan, spill_error_t *error)
+{
+    size_t line = 1;
+    const char *begin = scan->start;
+    for (const char *at = scan->start; at < scan->at; at++) {
+        line += *at == '\n' ? 1 : 0;
+        begin = *at == '\n' ? at + 1 : begin;
+    }
+    size_t offset = (size_t)(scan->at - scan->start);
+    if (line == 1)
+        return spill_fail(error, SPILL_PARSE, "malformed JSON at offset %zu: %s", offset,
+                          scan->problem);
+    return spill_fail(error, SPILL_PARSE, "malformed JSON in line %zu, column %zu (offset %zu): %s",
+                      line, (size_t)(scan->at - begin) + 1, offset, scan->problem);
+}
+
 spill_code_t spill_json_check(const char *text, size_t size_bytes, spill_json_kind_t *kind,
                               spill_error_t *error)
 {
@@ -407,8 +424,7 @@ spill_code_t spill_json_check(const char *text, size_t size_bytes, spill_json_ki
     if (whole && (skip_space(&scan), scan.at < scan.end))
         whole = fail_at(&scan, scan.at, "more text after the value");
     if (!whole)
-        return spill_fail(error, SPILL_PARSE, "malformed JSON at offset %zu: %s",
-                          (size_t)(scan.at - scan.start), scan.problem);
+        return fail_malformed(&scan, error);
     *kind = kind_of((scan_t){.at = text, .end = text + size_bytes});
     return SPILL_OK;
 }
@@ -451,33 +467,18 @@ char *spill_value_to_json(const spill_value_t *value, bool canonical)
     return field_to_json(value, canonical);
 }
 
-/* In well-formed JSON, libbson still refuses wrong contents or ranges of a $-notation. */
-static spill_code_t fail_to_read(const bson_error_t *reason, spill_error_t *error)
-{
-    return spill_fail(error, SPILL_PARSE, "malformed Extended JSON in the value at offset 0: %s",
-                      reason->message);
-}
-
-static spill_code_t read_document(const char *text, size_t size_bytes, bson_t *document,
-                                  spill_error_t *error)
-{
-    bson_error_t reason;
-    if (!bson_init_from_json(document, text, (ssize_t)size_bytes, &reason))
-        return fail_to_read(&reason, error);
-    return SPILL_OK;
-}
-
 /* Read any checked text, as {"": text}. */
-static spill_code_t read_field(const char *text, size_t size_bytes, bson_t *document,
-                               spill_error_t *error)
+static bool read_field(const char *text, size_t size_bytes, bson_t *document)
 {
+    bson_error_t ignored;
     spill_buffer_t wrapped = SPILL_BUFFER_INIT;
     spill_buffer_append(&wrapped, "{\"\":", 4);
     spill_buffer_append(&wrapped, text, size_bytes);
     spill_buffer_append(&wrapped, "}", 1);
-    spill_code_t code = read_document((const char *)wrapped.data, wrapped.size, document, error);
+    bool read =
+        bson_init_from_json(document, (const char *)wrapped.data, (ssize_t)wrapped.size, &ignored);
     spill_buffer_release(&wrapped);
-    return code;
+    return read;
 }
 
 spill_code_t spill_value_from_json(const char *text, size_t size_bytes, bson_t *storage,
@@ -494,10 +495,11 @@ spill_code_t spill_value_from_json(const char *text, size_t size_bytes, bson_t *
         return code;
     bson_t parsed;
     bool is_document = kind == SPILL_JSON_DOCUMENT;
-    code = is_document ? read_document(text, size_bytes, &parsed, error)
-                       : read_field(text, size_bytes, &parsed, error);
-    if (code != SPILL_OK)
-        return code;
+    bson_error_t ignored;
+    bool good = is_document ? bson_init_from_json(&parsed, text, (ssize_t)size_bytes, &ignored)
+                            : read_field(text, size_bytes, &parsed);
+    if (!good)
+        return spill_json_refuse(text, size_bytes, error);
     bson_iter_t iter;
     spill_value_t read = spill_value_from_document(&parsed);
     if (!is_document && bson_iter_init(&iter, &parsed) && bson_iter_next(&iter))

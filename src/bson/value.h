@@ -180,4 +180,11 @@ char *spill_json_write(const spill_value_t *value, bool canonical);
 spill_code_t spill_json_check(const char *text, size_t size_bytes, spill_json_kind_t *kind,
                               spill_error_t *error);
 
+/*
+ * Make the error of a text that is JSON, and that libbson does not read: a $-notation has a wrong
+ * value. SPILL_PARSE, with the offset and the text of the notation. Cost: one pass, and a read of
+ * each notation; memory for the largest. (json_notation.c)
+ */
+spill_code_t spill_json_refuse(const char *text, size_t size_bytes, spill_error_t *error);
+
 #endif

@@ -13,6 +13,8 @@
 #include <argp.h>
 #include <ctype.h>
 #include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -226,8 +228,40 @@ enum { COMMON_COUNT = sizeof spill_common_options / sizeof *spill_common_options
 
 typedef struct parse {
     spill_invocation_t *invocation;
-    char *options; /* the command's struct, being filled */
+    char *options;                  /* the command's struct, being filled */
+    const spill_command_t *advised; /* NULL: the advice was printed */
 } parse_t;
+
+/* Report a wrong command line, and end the program. */
+__attribute__((format(printf, 2, 3))) static void usage_error(const struct argp_state *state,
+                                                              const char *format, ...)
+{
+    const parse_t *parse = state->input;
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = bson_strdupv_printf(format, arguments);
+    va_end(arguments);
+    exit((int)spill_cli_usage(parse->invocation, "%s", text));
+}
+
+/* What getopt finds wrong it reports itself. argp then writes its own advice: write ours instead.
+ */
+static ssize_t write_advice(void *context, const char *text, size_t size)
+{
+    const spill_command_t **command = context;
+    (void)text;
+    if (*command)
+        fprintf(stderr, "Try 'spillway %s --help'.\n", (*command)->name);
+    *command = NULL; /* once */
+    return (ssize_t)size;
+}
+
+static FILE *open_advice(const spill_command_t **command)
+{
+    const cookie_io_functions_t functions = {.write = write_advice};
+    FILE *stream = fopencookie(command, "w", functions);
+    return stream ? stream : stderr;
+}
 
 static error_t store_option(const spill_option_t *option, char *argument, char *options,
                             struct argp_state *state)
@@ -245,13 +279,13 @@ static error_t store_option(const spill_option_t *option, char *argument, char *
         return 0;
     case SPILL_OPTION_SIZE:
         if (!spill_cli_parse_size(argument, &number))
-            argp_error(state, "--%s: '%s' is not a size such as 200000, 200KB or 16MiB",
-                       option->name, argument);
+            usage_error(state, "--%s: '%s' is not a size such as 200000, 200KB or 16MiB",
+                        option->name, argument);
         break;
     case SPILL_OPTION_LIMIT:
     case SPILL_OPTION_NUMBER:
         if (argument && !spill_cli_parse_number(argument, &number))
-            argp_error(state, "--%s: '%s' is not " SPILL_CLI_NUMBER, option->name, argument);
+            usage_error(state, "--%s: '%s' is not " SPILL_CLI_NUMBER, option->name, argument);
         break;
     }
     *(int64_t *)place = number;
@@ -283,7 +317,7 @@ static void set_durability(const char *argument, spill_invocation_t *invocation,
     else if (strcmp(argument, "log") == 0)
         invocation->durability = SPILL_DURABILITY_LOG;
     else
-        argp_error(state, "--durability is 'fsync' or 'log', not '%s'", argument);
+        usage_error(state, "--durability is 'fsync' or 'log', not '%s'", argument);
 }
 
 /* The engine creates its files without write permission for other users. */
@@ -293,10 +327,10 @@ static void set_mode(const char *argument, spill_invocation_t *invocation, struc
     unsigned long mode = strtoul(argument, &end, 8);
     size_t digits = strspn(argument, "01234567");
     if (digits < 3 || digits > 4 || *end || (mode & 0600) != 0600 || (mode & ~0644UL) != 0)
-        argp_error(state,
-                   "--mode '%s' must be 0600, 0640, 0604 or 0644: the owner reads and writes, "
-                   "others may only read",
-                   argument);
+        usage_error(state,
+                    "--mode '%s' must be 0600, 0640, 0604 or 0644: the owner reads and writes, "
+                    "others may only read",
+                    argument);
     invocation->mode = (unsigned)mode;
     invocation->mode_given = true;
 }
@@ -344,7 +378,7 @@ static bool store_common(int key, char *argument, spill_invocation_t *invocation
         break;
     case AT_COLOR:
         if (!spill_cli_choose_color(argument))
-            argp_error(state, "--color is auto, always or never, not '%s'", argument);
+            usage_error(state, "--color is auto, always or never, not '%s'", argument);
         break;
     case AT_DRY_RUN:
         invocation->dry_run = true;
@@ -393,20 +427,28 @@ static error_t parse_key(int key, char *argument, struct argp_state *state)
     char hint[SPILL_CLI_HINT_SIZE];
     argument = show_number(argument);
     switch (key) {
+    case ARGP_KEY_INIT:
+        parse->advised = command;
+        state->err_stream = open_advice(&parse->advised);
+        return 0;
+    case ARGP_KEY_FINI:
+        if (state->err_stream != stderr)
+            fclose(state->err_stream);
+        return 0;
     case 'h':
         argp_state_help(state, state->out_stream, ARGP_HELP_STD_HELP);
         return 0;
     case ARGP_KEY_ARG:
         if (invocation->argument_count == command->arguments_max) {
             spill_cli_hint_argument(command, argument, is_value_of, hint);
-            argp_error(state, "'%s' is one argument too many: %s%s", argument, command->arguments,
-                       hint);
+            usage_error(state, "'%s' is one argument too many: %s%s", argument, command->arguments,
+                        hint);
         }
         invocation->arguments[invocation->argument_count++] = argument;
         return 0;
     case ARGP_KEY_END:
         if (invocation->argument_count < command->arguments_min)
-            argp_error(state, "arguments are missing: %s", command->arguments);
+            usage_error(state, "arguments are missing: %s", command->arguments);
         return 0;
     default:
         if (store_common(key, argument, invocation, state))
@@ -525,7 +567,7 @@ spill_exit_t spill_command_run(const spill_command_t *command, int argc, char **
                                      .options = options,
                                      .durability = command->durability,
                                      .mode = 0600};
-    parse_t parse = {&invocation, options};
+    parse_t parse = {.invocation = &invocation, .options = options};
     char **words = bson_malloc0(((size_t)argc + 1) * sizeof(char *));
     words[0] = bson_strdup_printf("spillway %s", command->name); /* the name that argp prints */
     for (int i = 1; i < argc; i++)

@@ -177,6 +177,13 @@ char *spill_cli_json(const spill_value_t *value, bool canonical);
  */
 void spill_cli_print_value(const spill_value_t *value, bool canonical);
 
+/*
+ * The document as relaxed Extended JSON, its own doubles with 15 digits: 0.21, not
+ * 0.20999999999999999. For results and logs; names are our own. NULL: a value cannot be written.
+ * Free it with bson_free.
+ */
+char *spill_cli_plain_json(const bson_t *document);
+
 /* Print a document as one line of Extended JSON on stdout. */
 void spill_cli_print_document(const bson_t *document, bool canonical);
 

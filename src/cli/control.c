@@ -382,11 +382,12 @@ static spill_exit_t show(const spill_invocation_t *invocation, const char *line)
                        .next_ms = SPILL_DATE_UNKNOWN,
                        .gives_up_ms = SPILL_DATE_UNKNOWN};
     spill_error_t error;
-    bson_error_t cause;
+    bson_error_t ignored;
     SPILL_SCOPED(spill_free_document)
-    bson_t *document = bson_new_from_json((const uint8_t *)line, -1, &cause);
+    bson_t *document = bson_new_from_json((const uint8_t *)line, -1, &ignored);
     if (!document) {
-        spill_cli_say("%s: the answer is not JSON: %s", invocation->arguments[0], cause.message);
+        spill_cli_say("%s: the answer is not JSON: another program listens there",
+                      invocation->arguments[0]);
         return SPILL_EXIT_FAILED;
     }
     if (spill_record_read(&answer_record, document, &answer, &error) != SPILL_OK)

@@ -7,6 +7,7 @@
 #include "cli/walk.h"
 #include "core/array.h"
 #include "definition/schema.h"
+#include "store/raw_reader.h"
 #include "tools/migrate/undoing.h"
 #include "util/error.h"
 
@@ -251,7 +252,10 @@ static spill_code_t convert_arrays(convert_run_t *run, spill_error_t *error)
     const convert_options_t *given = run->invocation->options;
     const char *name = run->invocation->arguments[1];
     const char *const names[] = {name, NULL};
-    spill_copy_options_t options = {.as = run->as};
+    char uri[SPILL_CLI_URI];
+    SPILL_TRY(spill_cli_store_uri(run->invocation->arguments[0], uri, error));
+    spill_copy_options_t options = {.as = run->as,
+                                    .uri = spill_raw_reader_serves(uri) ? uri : NULL};
     spill_cli_copy_start(&run->copy, run->invocation, run->store, names);
     spill_cli_copy_hook(&run->copy, &given->copy, &options);
     spill_code_t code = make_definition(run, &options, error);

@@ -1,5 +1,6 @@
 /* drop and trim: remove an array, a definition with all its data, or the oldest elements. */
 #include "cli/cli.h"
+#include "store/raw_reader.h"
 #include "tools/definition_jobs.h"
 #include "util/clock.h"
 #include "util/error.h"
@@ -15,6 +16,15 @@ typedef struct drop_options {
 
 static const drop_options_t DROP_DEFAULTS = {0};
 
+static spill_code_t drop_definition(const spill_cli_session_t *session, const char *name,
+                                    spill_error_t *error)
+{
+    char uri[SPILL_CLI_URI];
+    SPILL_TRY(spill_cli_store_uri(session->invocation->arguments[0], uri, error));
+    return spill_drop_definition(session->store, spill_raw_reader_serves(uri) ? uri : NULL, name,
+                                 error);
+}
+
 static spill_code_t drop_data(spill_cli_session_t *session, spill_error_t *error)
 {
     const char *name = session->invocation->arguments[1];
@@ -23,7 +33,7 @@ static spill_code_t drop_data(spill_cli_session_t *session, spill_error_t *error
     else if (session->owner)
         SPILL_TRY(spill_array_drop_owner(session->array, session->owner, error));
     else
-        SPILL_TRY(spill_drop_definition(session->store, name, error));
+        SPILL_TRY(drop_definition(session, name, error));
     spill_cli_print_done(session, NULL, "dropped",
                          session->owner ? 1 : session->walk.before + session->walk.owners);
     return SPILL_OK;

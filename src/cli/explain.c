@@ -331,6 +331,11 @@ static void print_costs(const spill_definition_t *definition, const spill_count_
                " bytes its oldest run spills into page %" PRId64 " (three operations)\n",
                elements_text(bounds->threshold + bounds->page_capacity).text,
                bounds->head_bytes_max, count->pages);
+        int64_t most = spill_head_limits(definition, bounds).slots_max;
+        printf("head: at most %" PRId64 " elements: %" PRId64 " (--threshold), a page of %" PRId64
+               " that the next spill moves, and %" PRId64 " more that may arrive while it does\n",
+               most, bounds->threshold, bounds->page_capacity,
+               most - bounds->threshold - bounds->page_capacity);
         puts("newest page: the head, one document");
     } else if (count->pages == 0) {
         printf("append: the head, one operation, until it holds %s or %" PRId64 " bytes\n",

@@ -3,11 +3,14 @@
 
 #include "cli/cli.h"
 #include "cli/process.h"
+#include "store/raw_reader.h"
 #include "util/error.h"
 #include "util/estimate.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct import_options {
     const char *owner;
@@ -199,6 +202,14 @@ static spill_code_t import_file(spill_cli_session_t *session, spill_error_t *err
     return SPILL_OK;
 }
 
+/* Before the store is opened, which may be a server that does not answer. */
+static spill_code_t check_file(const char *path, spill_error_t *error)
+{
+    if (strcmp(path, "-") == 0 || spill_raw_reader_serves(path) || access(path, R_OK) == 0)
+        return SPILL_OK;
+    return spill_fail_errno(error, errno, "cannot open %s, which should be imported", path);
+}
+
 static spill_exit_t run_import(const spill_invocation_t *invocation)
 {
     const import_options_t *options = invocation->options;
@@ -209,12 +220,14 @@ static spill_exit_t run_import(const spill_invocation_t *invocation)
         return spill_cli_usage(invocation, "--new-numbers is for an export, without --owner");
     import_run_t import_run = {
         .code = SPILL_OK, .elements = options->elements != NULL, .path = invocation->arguments[2]};
+    spill_error_t error;
     if (options->elements && spill_cli_names_uri(import_run.path)) {
-        spill_error_t error;
         if (spill_cli_store_uri(import_run.path, uri, &error) != SPILL_OK)
             return spill_cli_fail(&error);
         import_run.path = uri;
     }
+    if (check_file(import_run.path, &error) != SPILL_OK)
+        return spill_cli_fail(&error);
     spill_exit_t result =
         spill_cli_with_file(invocation, SPILL_CLI_WRITE, import_file, &import_run);
     explain_failure(&import_run);

@@ -35,7 +35,7 @@ static void append_line(spill_buffer_t *to, const char *event, const bson_t *fie
     BSON_APPEND_UTF8(&line, "event", event);
     if (fields)
         bson_concat(&line, fields);
-    char *json = bson_as_relaxed_extended_json(&line, NULL);
+    char *json = spill_cli_plain_json(&line);
     char *visible = json ? spill_visible_text(json) : NULL;
     if (!json && fields) { /* JSON cannot express a string that is not UTF-8 */
         append_line(to, event, NULL);

@@ -1,10 +1,13 @@
 /* The two stages of migrate: in place, then into the planned definition. */
 #include "cli/operate.h"
 
+#include "core/array.h"
 #include "definition/schema.h"
+#include "store/store.h"
 #include "util/error.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static spill_staged_t staged_of(const spill_cli_migrate_t *run)
 {
@@ -141,14 +144,45 @@ spill_code_t spill_cli_staged_finish(spill_cli_migrate_t *run, spill_error_t *er
     return SPILL_OK;
 }
 
+/* Progress of the drop of the planned definition, which an undo contains. */
+typedef struct dropping {
+    spill_cli_migrate_t *run;
+    int64_t all; /* owners that were to be dropped; -1: not counted yet, 0: unknown */
+} dropping_t;
+
+/* The original's owners are walked, too: an undo shows that progress itself. */
+static void show_dropped(void *context, spill_array_t *array, int64_t owners)
+{
+    dropping_t *dropping = context;
+    spill_cli_progress_t *progress = &dropping->run->operate.progress;
+    const char *name = dropping->run->planned->definition.name;
+    if (strcmp(spill_array_get_definition(array)->name, name) != 0)
+        return;
+    if (owners == 1)
+        spill_cli_progress_restart(progress, 0);
+    if (!spill_cli_progress_due(progress))
+        return;
+    if (dropping->all < 0) {
+        int64_t left = spill_cli_count_owners(progress, array);
+        dropping->all = left >= 0 ? owners + left : 0;
+    }
+    spill_cli_progress_part(progress, owners, dropping->all,
+                            "%" PRId64 " of %" PRId64 " owners dropped, '%s'", owners,
+                            dropping->all > owners ? dropping->all : owners, name);
+}
+
 spill_code_t spill_cli_staged_undo(spill_cli_migrate_t *run, spill_cli_undo_fn undo,
                                    const char *step, spill_error_t *error)
 {
     spill_staged_t staged = staged_of(run);
     spill_migrate_options_t options = spill_cli_migrate_hooks(run);
     spill_migrate_result_t result = {0};
+    dropping_t dropping = {.run = run, .all = -1};
     run->definition = &run->planned->original;
+    run->store->walked = show_dropped;
+    run->store->walk_context = &dropping;
     spill_code_t code = undo(&staged, &options, &result, error);
+    run->store->walked = NULL;
     spill_cli_progress_break(&run->operate.progress);
     run->failed += result.failed;
     run->last = result;

@@ -219,7 +219,8 @@ static spill_code_t start_metrics(spill_cli_operate_t *operate,
     SPILL_TRY(spill_http_start(given->metrics, spill_job_metrics_answer, &operate->metrics,
                                &operate->metrics_server, error));
     if (!operate->invocation->quiet)
-        fprintf(stderr, "metrics on port %u\n", (unsigned)spill_http_port(operate->metrics_server));
+        fprintf(stderr, "metrics on %s\n",
+                spill_http_url(operate->metrics_server, "/metrics").text);
     return SPILL_OK;
 }
 
@@ -566,13 +567,29 @@ void spill_cli_migrate_print_survey(const spill_cli_migrate_t *run)
     if (survey->failed > 0)
         printf("%s: %" PRId64 " %s will be skipped, for the reasons above%s\n", name,
                survey->failed, spill_cli_plural(survey->failed, "array", "arrays"),
-               survey->failed > PRINTED_MAX ? ", of which the first ten are printed" : "");
+               survey->failed > PRINTED_MAX ? "; the first ten are named there" : "");
 }
 
 /* A table of zeros in every interval of a watch would hide the passes that moved something. */
 static bool is_idle(const step_line_t *line)
 {
     return !line->interrupted && line->migrated.owners == 0 && line->migrated.failed == 0;
+}
+
+/*
+ * A watch reports an idle pass if the pass before was not idle or failed, once an hour, and with
+ * --verbose. Between two idle passes only the number of passes changes, which `control` and the
+ * metrics show.
+ */
+static bool is_reported(const spill_cli_migrate_t *run, bool idle, int64_t *idle_us)
+{
+    const int64_t hour_us = INT64_C(3600) * 1000 * 1000;
+    int64_t now_us = spill_clock_monotonic_us(NULL);
+    bool again = *idle_us > 0 && now_us - *idle_us < hour_us;
+    if (idle && run->watches && !run->invocation->verbose && again)
+        return false;
+    *idle_us = idle ? now_us : 0;
+    return true;
 }
 
 void spill_cli_migrate_print_result(spill_cli_migrate_t *run, const char *step, spill_code_t code,
@@ -582,6 +599,8 @@ void spill_cli_migrate_print_result(spill_cli_migrate_t *run, const char *step, 
                               .step = step,
                               .interrupted = code == SPILL_CANCELLED,
                               .migrated = *result};
+    if (!is_reported(run, is_idle(&line), &run->idle_us[0]))
+        return;
     if (!spill_cli_prints_tables(run->invocation))
         spill_cli_print_record(&migrated_record, &line);
     else if (is_idle(&line))
@@ -691,6 +710,10 @@ static void print_caught_up(spill_cli_migrate_t *run, spill_code_t code,
                         .recopied = result->recopied,
                         .deleted = result->deleted,
                         .failed = result->failed};
+    bool idle = !line.interrupted && result->copied.elements == 0 && result->recopied == 0 &&
+                result->deleted == 0 && result->failed == 0;
+    if (!is_reported(run, idle, &run->idle_us[1]))
+        return;
     snprintf(line.hash, sizeof line.hash, "%016" PRIx64, result->hash);
     spill_cli_operate_print(&run->operate, &caught_up_record, &line);
 }

@@ -157,8 +157,11 @@ typedef struct spill_cli_migrate {
     int64_t failed;
     int64_t printed; /* owners that a pass skipped; the first ten are on stderr */
     spill_cli_skipped_owners_t skipped;
-    bool resumes;    /* a pass may begin where an interrupted one ended */
-    bool undoes;     /* owners become unmanaged */
+    bool resumes; /* a pass may begin where an interrupted one ended */
+    bool undoes;  /* owners become unmanaged */
+    bool watches; /* passes follow each other, and an idle one is seldom reported */
+    /* Monotonic: when the last pass was reported, if that was idle; else 0. [1]: of catching up */
+    int64_t idle_us[2];
     bool refused;    /* a definition of the plan was skipped */
     bool unfinished; /* a definition still has its original: --finish is needed */
 } spill_cli_migrate_t;

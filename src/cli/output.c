@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -202,6 +203,27 @@ void spill_cli_print_value(const spill_value_t *value, bool canonical)
     fputs(json ? json : "null", stdout);
     left_out += json == NULL;
     bson_free(json);
+}
+
+char *spill_cli_plain_json(const bson_t *document)
+{
+    bson_iter_t iter;
+    bson_string_t *text = bson_string_new("{ ");
+    bool first = true, good = true;
+    for (good = bson_iter_init(&iter, document); good && bson_iter_next(&iter); first = false) {
+        spill_value_t value = spill_value_from_iter(&iter);
+        bool is_double = BSON_ITER_HOLDS_DOUBLE(&iter) && isfinite(bson_iter_double(&iter));
+        char *json = is_double ? bson_strdup_printf("%.15g", bson_iter_double(&iter))
+                               : spill_value_to_json(&value, false);
+        good = json != NULL;
+        if (good)
+            bson_string_append_printf(text, "%s\"%s\" : ", first ? "" : ", ", bson_iter_key(&iter));
+        if (good)
+            bson_string_append(text, json);
+        bson_free(json);
+    }
+    bson_string_append(text, first ? "}" : " }");
+    return bson_string_free(text, !good);
 }
 
 void spill_cli_print_document(const bson_t *document, bool canonical)

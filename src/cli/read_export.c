@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/process.h"
 #include "core/array.h"
+#include "store/slice.h"
 #include "tools/import/import_names.h"
 #include "util/error.h"
 #include "util/text.h"
@@ -100,6 +101,14 @@ static spill_code_t read_top(spill_cli_session_t *session, spill_error_t *error)
     return SPILL_OK;
 }
 
+static void print_next_options(const spill_cli_session_t *session, int64_t next)
+{
+    const read_options_t *given = session->invocation->options;
+    fprintf(stderr, "next: %s--limit %" PRId64 " --%s %" PRId64 "\n",
+            given->oldest ? "--oldest " : "", given->limit, given->oldest ? "after" : "before",
+            next);
+}
+
 /*
  * Print the options of the next page, unless all elements behind this one were removed. If that
  * cannot be read, the next page reports why.
@@ -118,9 +127,54 @@ static void print_next(const spill_cli_session_t *session, spill_read_options_t 
     spill_code_t code =
         spill_array_read(session->array, session->owner, &options, &following, &ignored);
     if (code != SPILL_OK || following->count > 0)
-        fprintf(stderr, "next: %s--limit %" PRId64 " --%s %" PRId64 "\n",
-                given->oldest ? "--oldest " : "", given->limit, given->oldest ? "after" : "before",
-                slice->next);
+        print_next_options(session, slice->next);
+}
+
+static bool gather_element(void *context, const spill_value_t *owner,
+                           const spill_element_t *element)
+{
+    (void)owner;
+    spill_run_add(context, element->seq, &element->value);
+    return true;
+}
+
+/* A slice of the run with the elements that the options select. Release it with free_slice. */
+static spill_slice_t *select_elements(const spill_run_t *run, const spill_read_options_t *options)
+{
+    spill_run_t chosen = {0};
+    int64_t count = (int64_t)run->count, skip = options->skip < count ? options->skip : count;
+    int64_t low = options->after < count ? options->after + 1 : count;
+    int64_t high = options->before < count ? options->before : count;
+    bool oldest = options->order == SPILL_OLDEST_FIRST;
+    for (int64_t at = skip; at < high - low && (int64_t)chosen.count < options->limit; at++) {
+        int64_t index = oldest ? low + at : high - 1 - at;
+        spill_element_t element = spill_run_element(run, (size_t)index);
+        spill_run_add(&chosen, element.seq, &element.value);
+    }
+    size_t found = chosen.count;
+    int64_t next = found > 0 ? chosen.entries[found - 1].seq : -1;
+    spill_slice_t *slice = spill_slice_of(&chosen, found);
+    slice->more = found > 0 && next != (oldest ? high - 1 : low);
+    slice->next = next;
+    return slice;
+}
+
+/*
+ * Read an unmanaged array. It is in a document, so it fits into memory. Its elements are numbered
+ * from 0 on.
+ */
+static spill_code_t read_unmanaged(const spill_cli_session_t *session,
+                                   const spill_read_options_t *options, spill_error_t *error)
+{
+    SPILL_SCOPED(spill_run_release) spill_run_t run = {0};
+    SPILL_TRY(spill_walk_any(session->array, session->owner, gather_element, &run, NULL, error));
+    SPILL_SCOPED(free_slice) spill_slice_t *slice = select_elements(&run, options);
+    print_slice(session, slice);
+    SPILL_TRY(spill_cli_flush(error));
+    bool shows = spill_cli_prints_tables(session->invocation) && !session->invocation->quiet;
+    if (slice->more && shows)
+        print_next_options(session, slice->next);
+    return SPILL_OK;
 }
 
 static spill_code_t read_page(spill_cli_session_t *session, spill_error_t *error)
@@ -142,7 +196,10 @@ static spill_code_t read_page(spill_cli_session_t *session, spill_error_t *error
     options.after = given->after == INT64_MAX ? -1 : given->after;
     options.skip = given->skip;
     SPILL_SCOPED(free_slice) spill_slice_t *slice = NULL;
-    SPILL_TRY(spill_array_read(session->array, session->owner, &options, &slice, error));
+    spill_code_t code = spill_array_read(session->array, session->owner, &options, &slice, error);
+    if (code == SPILL_REFUSED && error->reason == SPILL_REASON_UNMANAGED)
+        return read_unmanaged(session, &options, error);
+    SPILL_TRY(code);
     SPILL_TRY(print_page(session, slice, error));
     print_next(session, options, slice);
     return SPILL_OK;
@@ -187,6 +244,9 @@ const spill_command_t spill_command_read = {
         "with --json it is {\"seq\": n, \"element\": ...}. On a terminal, if elements remain, the "
         "options that read the next page are printed on stderr: 'next: --limit 20 --before "
         "98'. A sequence number stays valid as a cursor while other clients append or remove.\n"
+        "\n"
+        "An array on a server that Spillway does not manage yet is read from its document. Its "
+        "elements are numbered from 0 on, the oldest first.\n"
         "\n"
         "With layout bucket, lines begin with WINDOW:SEQ, which is also the cursor; if windows are "
         "named by a field, --from and --to are windows, both included.\n"

@@ -106,6 +106,9 @@ static void print_growth(const spill_scan_path_t *path, int64_t scanned_ms)
         printf(" at %s a day: %s", spill_number_text(growth->pace.per_day).text,
                spill_when_text(&growth->limit, scanned_ms).text);
     putchar('\n');
+    spill_no_date_text_t why = spill_no_date_text(growth, &growth->limit);
+    if (why.text[0] != '\0')
+        printf("             %s\n", why.text);
 }
 
 /* If another document has more bytes of the path than the one with the longest array, print it. */
@@ -392,6 +395,17 @@ static void print_interval_meaning(const spill_scan_result_t *result)
         puts(SPILL_INTERVAL_MEANING);
 }
 
+/* The next command, and the way without it. The gateway serves arrays only. */
+static void print_next(const spill_scan_result_t *result)
+{
+    bool any = false;
+    for (size_t i = 0; i < result->finding_count; i++)
+        any = any || result->findings[i].kind == SPILL_SCAN_FINDING_ARRAY;
+    if (any)
+        puts("\nnext: `spillway plan' proposes a layout for each of these arrays. Without a change "
+             "of the\napplication: the gateway `spillway serve' (docs/how-to/run-gateway.md)");
+}
+
 void spill_cli_print_scan(const spill_scan_result_t *result)
 {
     int64_t findings = (int64_t)result->finding_count;
@@ -405,6 +419,7 @@ void spill_cli_print_scan(const spill_scan_result_t *result)
     for (size_t i = 0; i < result->finding_count; i++)
         print_finding(result, &result->findings[i]);
     print_interval_meaning(result);
+    print_next(result);
     print_collections(result);
 }
 

@@ -18,7 +18,10 @@ static spill_code_t read_uri_file(const char *path, char uri[SPILL_CLI_URI], spi
     struct stat about;
     FILE *file = fopen(path, "r");
     if (!file)
-        return spill_fail_errno(error, errno, "cannot open %s, which should name the store", path);
+        return spill_fail_errno(error, errno,
+                                "cannot open the file %s, whose first line should be the store (a "
+                                "store whose own name begins with @ is ./@%s)",
+                                path, path);
     if (fstat(fileno(file), &about) == 0 && S_ISDIR(about.st_mode)) {
         fclose(file);
         return spill_fail(

@@ -218,6 +218,7 @@ static spill_code_t sweep_all(spill_cli_migrate_t *run, spill_error_t *error)
     SPILL_TRY(find_swept(run, &definition, &target, &building, error));
     run->definition = &definition;
     spill_job_metrics_begin(&run->operate.metrics, run->name);
+    run->watches = given->watch;
     if (given->watch)
         report_begin(run);
     notify_status("READY=1\n", "the first pass runs");
@@ -242,7 +243,9 @@ static spill_code_t sweep_all(spill_cli_migrate_t *run, spill_error_t *error)
         pause_s = next_pause_s(run, code, error, &schedule);
         if (code == SPILL_OK && pause_s > 0)
             report_good_pass(run);
-        else if (code != SPILL_OK && code != SPILL_CANCELLED)
+        if (code != SPILL_OK)
+            run->idle_us[0] = run->idle_us[1] = 0;
+        if (code != SPILL_OK && code != SPILL_CANCELLED)
             report_failure(run, error, pause_s, schedule.gives_up_us);
         if (pause_s > 0 && !pause_between(run, pause_s))
             pause_s = 0;
@@ -289,6 +292,10 @@ const spill_command_t spill_command_sweep = {
             "not finished, sweep works on the original, and copies the changes. Once a document "
             "has pages, other programs may only push to it: an edit by position, or a pull, would "
             "hit other elements than intended.\n"
+            "\n"
+            "A watch prints and logs a pass that has done nothing only if the pass before did "
+            "something or failed, and then once an hour; with -v, each pass. `spillway control` "
+            "and the metrics show the number of passes.\n"
             "\n"
             "Examples:\n"
             "  spillway sweep mongodb://localhost/shop orders\n"

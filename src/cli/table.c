@@ -104,6 +104,8 @@ static void print_field(const bson_iter_t *iter, size_t width)
         fputs(bson_iter_bool(iter) ? "yes" : "no", stdout);
     } else if (BSON_ITER_HOLDS_NULL(iter)) {
         fputs("none", stdout);
+    } else if (BSON_ITER_HOLDS_DOUBLE(iter)) {
+        printf("%.15g", bson_iter_double(iter));
     } else {
         spill_value_t value = spill_value_from_iter(iter);
         spill_cli_print_value(&value, false);
@@ -149,10 +151,14 @@ void spill_cli_print_result(const spill_invocation_t *invocation, const spill_re
 
 void spill_cli_print_result_document(const spill_invocation_t *invocation, const bson_t *document)
 {
+    char *json = spill_cli_prints_tables(invocation) ? NULL : spill_cli_plain_json(document);
     if (spill_cli_prints_tables(invocation))
         print_table(document);
+    else if (json)
+        spill_cli_print("%s\n", json);
     else
         spill_cli_print_document(document, false);
+    bson_free(json);
 }
 
 void spill_cli_print_done(const spill_cli_session_t *session, const char *window, const char *name,

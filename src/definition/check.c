@@ -244,7 +244,12 @@ spill_code_t spill_check_referenced(const spill_definition_t *definition, spill_
     };
     const char *layout = spill_layout_name(definition->layout);
     if (!spill_schema_of(definition)->appends_to_head)
-        return spill_fail(error, SPILL_INVALID, "layout '%s': keep is 'newest'", layout);
+        return spill_fail(
+            error, SPILL_INVALID,
+            "layout '%s' has no --keep oldest: each of its elements has a document of "
+            "its own, and the head keeps none. Layout 'outlier' can keep the oldest "
+            "elements in the head",
+            layout);
     if (spill_is_whole_element(definition->id_field) && definition->element_id_field[0] == '\0')
         return spill_fail(error, SPILL_INVALID,
                           "idField '.': layout '%s' stores the element under elementIdField "

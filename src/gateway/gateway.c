@@ -12,6 +12,8 @@
 #include "util/clock.h"
 #include "util/error.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -86,10 +88,24 @@ static spill_code_t fit_files(running_t *running, spill_error_t *error)
                       options->connections_max, 2 * options->connections_max + OTHER_FILES, files);
 }
 
+/* OpenSSL's errors name neither the option nor, of a missing file, the reason. */
+static spill_code_t check_readable(const char *option, const char *path, spill_error_t *error)
+{
+    int file = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    if (path && file < 0)
+        return spill_fail_errno(error, errno, "--%s: cannot open %s", option, path);
+    if (file >= 0)
+        close(file);
+    return SPILL_OK;
+}
+
 static spill_code_t read_tls(const spill_gateway_options_t *options, spill_tls_context_t **tls,
                              spill_error_t *error)
 {
     *tls = NULL;
+    SPILL_TRY(check_readable("tls-cert", options->tls_certificate, error));
+    SPILL_TRY(check_readable("tls-key", options->tls_key, error));
+    SPILL_TRY(check_readable("tls-ca", options->tls_authority, error));
     if (options->tls_certificate)
         return spill_tls_serve(options->tls_certificate, options->tls_key, options->tls_authority,
                                options->tls_client, tls, error);
@@ -264,7 +280,7 @@ static void print_start(const running_t *running, FILE *out)
             kinds[target->primary.kind]);
     print_collections(gateway->served, out);
     if (running->metrics)
-        fprintf(out, "; metrics on port %u", (unsigned)spill_http_port(running->metrics));
+        fprintf(out, "; metrics on %s", spill_http_url(running->metrics, "/metrics").text);
     fprintf(out, "\n");
     fflush(out);
     spill_target_release(target);

@@ -18,7 +18,7 @@
 #include <inttypes.h>
 
 /* This many absent pages in a row end the walk by page numbers. */
-enum { MISSING_MAX = 1000 };
+enum { MISSING_MAX = 1000, PAGES_TOGETHER = 100 };
 
 static spill_code_t drop_head(const spill_owner_t *owner, int64_t incarnation, int64_t pages,
                               bool *done, spill_error_t *error)
@@ -231,11 +231,51 @@ spill_code_t spill_outlier_finish_noted(const spill_owner_t *owner, spill_error_
     return spill_store_forget_drop(store, &owner->array->definition, owner->value, &note, error);
 }
 
+/* Pages that one call deletes. */
+typedef struct together {
+    spill_request_t requests[PAGES_TOGETHER];
+    spill_response_t responses[PAGES_TOGETHER];
+} together_t;
+
+static void free_together(together_t **pages)
+{
+    for (size_t i = 0; i < PAGES_TOGETHER; i++)
+        spill_response_release(&(*pages)->responses[i]);
+    bson_free(*pages);
+}
+
+/*
+ * Keep newest: delete the pages count - 1 .. from, many at a time, the highest first. Stop after a
+ * long gap.
+ */
+static spill_code_t drop_many(const spill_owner_t *owner, int64_t incarnation, int64_t from,
+                              int64_t count, spill_error_t *error)
+{
+    SPILL_SCOPED(free_together) together_t *pages = bson_malloc0(sizeof *pages);
+    for (int missing = 0; count > from && missing < MISSING_MAX;) {
+        size_t most = count - from < PAGES_TOGETHER ? (size_t)(count - from) : PAGES_TOGETHER;
+        for (size_t i = 0; i < most; i++) {
+            int64_t number = count - 1 - (int64_t)i;
+            pages->requests[i] = spill_owner_request(owner, SPILL_REQUEST_DROP_PAGE, number);
+            pages->requests[i].incarnation = incarnation;
+        }
+        SPILL_TRY(spill_owner_call_all(owner, pages->requests, most, pages->responses, error));
+        for (size_t i = 0; i < most; i++)
+            missing = pages->responses[i].outcome == SPILL_DONE ? 0 : missing + 1;
+        count -= (int64_t)most;
+    }
+    return SPILL_OK;
+}
+
 /* After DROP_HEAD: delete the pages count - 1 .. from, then all others that are left. */
 static spill_code_t drop_pages(const spill_owner_t *owner, int64_t incarnation, int64_t from,
                                int64_t count, spill_error_t *error)
 {
     bool any = false, done = false;
+    if (spill_schema_of(&owner->array->definition)->appends_to_head) {
+        SPILL_TRY(drop_many(owner, incarnation, from, count, error));
+        count = from;
+    }
     /* The search below finds pages behind a long gap. */
     for (int missing = 0; count > from && missing < MISSING_MAX; count--) {
         SPILL_TRY(drop_page(owner, incarnation, count - 1, &done, error));

@@ -72,6 +72,7 @@ static spill_code_t load_library(spill_error_t *error)
     "frame-ancestors 'none'"
 
 struct spill_http_server {
+    char address[INET_ADDRSTRLEN];
     struct MHD_Daemon *daemon;
     spill_http_answer_fn answer;
     void *context;
@@ -175,6 +176,7 @@ spill_code_t spill_http_start(const char *address, spill_http_answer_fn answer, 
         bson_free(made);
         return spill_fail_errno(error, errno, "--metrics %s: cannot listen there", address);
     }
+    inet_ntop(AF_INET, &place.sin_addr, made->address, sizeof made->address);
     *server = made;
     return SPILL_OK;
 }
@@ -192,4 +194,12 @@ uint16_t spill_http_port(const spill_http_server_t *server)
     const union MHD_DaemonInfo *info =
         mhd.get_daemon_info(server->daemon, MHD_DAEMON_INFO_BIND_PORT);
     return info ? info->port : 0;
+}
+
+spill_http_url_t spill_http_url(const spill_http_server_t *server, const char *path)
+{
+    spill_http_url_t url;
+    snprintf(url.text, sizeof url.text, "http://%s:%u%.40s", server->address,
+             (unsigned)spill_http_port(server), path);
+    return url;
 }

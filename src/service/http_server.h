@@ -51,4 +51,10 @@ void spill_http_stop(spill_http_server_t *server);
 
 uint16_t spill_http_port(const spill_http_server_t *server);
 
+/* The URL of a path, such as "http://127.0.0.1:9216/metrics". The path has at most 40 bytes. */
+typedef struct spill_http_url {
+    char text[80];
+} spill_http_url_t;
+spill_http_url_t spill_http_url(const spill_http_server_t *server, const char *path);
+
 #endif

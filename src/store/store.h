@@ -138,9 +138,9 @@ typedef struct spill_store_ops {
     /*
      * Carry out `count` > 0 requests for pages of one owner, each with its own response. All are
      * PUT_PAGE, which may be of several owners of one definition, or all are READ of a numbered
-     * page and want the same things, or all are EMPTY_PAGE with keep newest. The effect, also of an
-     * error, is that of one call for each request: of EMPTY_PAGE in their order, of the others in
-     * some order. May be NULL; see spill_store_call_all.
+     * page and want the same things, or all are EMPTY_PAGE or all DROP_PAGE, with keep newest. The
+     * effect, also of an error, is that of one call for each request: of the last two kinds in
+     * their order, of the others in some order. May be NULL; see spill_store_call_all.
      */
     spill_code_t (*call_all)(spill_store_t *store, const spill_request_t *requests, size_t count,
                              spill_response_t *responses, spill_error_t *error);

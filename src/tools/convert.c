@@ -321,6 +321,8 @@ static spill_code_t drop_all(spill_store_t *store, const char *name,
     }
     /* options->building: the arrays were migrated in place, in the application's documents */
     SPILL_TRY(spill_drop_owners(store, name, options->building, false, error));
+    if (options->uri)
+        SPILL_TRY(spill_drop_tombstones(store, options->uri, name, error));
     SPILL_TRY(spill_convert_checkpoint_save(store, name, as, true, checkpoint, error));
     return spill_store_drop(store, name, error);
 }

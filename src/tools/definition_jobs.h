@@ -59,6 +59,8 @@ typedef struct spill_copy_options {
      * same name and layout, which is created if it does not exist.
      */
     const char *as;
+    /* spill_convert_finish: of a server's store, for spill_drop_tombstones; or NULL. */
+    const char *uri;
     /* With `as`: create this definition, of that name, if it does not exist. NULL: it exists. */
     const spill_definition_t *definition;
     /*
@@ -226,9 +228,10 @@ spill_code_t spill_convert_checkpoint_save(spill_store_t *store, const char *nam
  * migration in two stages (tools/migrate/staged.h), because it may be the only copy: if it is the
  * original, unless that is being dropped already, and then its checkpoint stays; or if it is the
  * planned definition and the original is being dropped or no longer exists. After a crash the same
- * call continues.
+ * call continues. `uri`: of a server's store, for spill_drop_tombstones; NULL: of another store.
  */
-spill_code_t spill_drop_definition(spill_store_t *store, const char *name, spill_error_t *error);
+spill_code_t spill_drop_definition(spill_store_t *store, const char *uri, const char *name,
+                                   spill_error_t *error);
 
 /*
  * Drop every owner of a definition. `documents_stay`: the heads are the application's documents,
@@ -247,6 +250,16 @@ spill_code_t spill_drop_owners(spill_store_t *store, const char *name, bool docu
  */
 spill_code_t spill_drop_emptied(spill_store_t *store, const char *uri,
                                 const spill_definition_t *definition, spill_error_t *error);
+
+/*
+ * All owners of the saved definition `name` were dropped. Those that kept the oldest elements have
+ * left tombstones (layout/drop.c): delete them. Then drop the collection of the pages, or of the
+ * windows, if it is empty and no other definition names it. Pages of owners that other programs
+ * make meanwhile stay, and so does their collection. Only for a server: other stores have no
+ * visible collections. After a crash, repeat it. Cost: one read of all documents left.
+ */
+spill_code_t spill_drop_tombstones(spill_store_t *store, const char *uri, const char *name,
+                                   spill_error_t *error);
 
 /* ---- contents -------------------------------------------------------------------------------- */
 

@@ -148,6 +148,7 @@ end_if_failed
 expect 0 consolidate @uri plan.json --execute --cut-over --log log
 end_if_failed
 [ "$(grep -c '"open" : true, "pauseSeconds"' out)" = $rooms ] || fail "not every definition was opened: $(cat out)"
+grep -qE '"pauseSeconds" : [0-9]+\.[0-9]{7,}' out log && fail "the pause is not written as people write it: $(cat out)"
 [ "$(grep -c '"open" : true, "pauseSeconds"' log)" = $rooms ] || fail "not each is in the log"
 sleep 0.2 # some more updates in the joint collection
 touch stop

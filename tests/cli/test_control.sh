@@ -47,7 +47,7 @@ for command in "rate" "rate -1" "rate x" "threads 0" "threads 65" "status 1" "st
 done
 # waiting N: the metric says whether the job waits.
 waiting() {
-    python3 - "$(sed -n 's/^metrics on port //p' sweep.err)" "$1" <<'END' || fail "spillway_job_waiting is not $1"
+    python3 - "$(sed -n 's|^metrics on http://127.0.0.1:\([0-9]*\)/metrics$|\1|p' sweep.err)" "$1" <<'END' || fail "spillway_job_waiting is not $1"
 import sys, urllib.request
 text = urllib.request.urlopen(f"http://127.0.0.1:{sys.argv[1]}/metrics").read().decode()
 assert f'spillway_job_waiting{{command="sweep"}} {sys.argv[2]}\n' in text, text
@@ -162,7 +162,7 @@ begin sweep "$db" long --rate 500 --metrics 0
 await "the status names the owner" named
 expect 0 control job.sock status --json
 is_json "answer['owner'] == 'the-long-one' and answer['ownerSince']['\$date']"
-python3 - "$(sed -n 's/^metrics on port //p' job.err)" <<'END' || fail "the metric of the owner in progress"
+python3 - "$(sed -n 's|^metrics on http://127.0.0.1:\([0-9]*\)/metrics$|\1|p' job.err)" <<'END' || fail "the metric of the owner in progress"
 import re, sys, urllib.request
 text = urllib.request.urlopen(f"http://127.0.0.1:{sys.argv[1]}/metrics").read().decode()
 seconds = float(re.search(r'spillway_job_owner_seconds\{command="sweep"\} (\S+)', text)[1])

@@ -62,6 +62,31 @@ is out '{"owner":"short","seq":0,"element":{ "n" : 1 }}
 expect 0 export "$db" posts.comments short --partial
 [ "$(wc -l <out)" = 3 ] || fail "export --partial of an array that is not managed"
 expect 3 export "$db" posts.comments none
+
+# `read' reads the document's array. Its elements have the numbers from 0 on.
+reads() {
+    local seqs=$1
+    shift
+    expect 0 read "$db" posts.comments short "$@"
+    [ "$(cut -f1 out | paste -sd' ')" = "$seqs" ] || fail "read $*: $(cat out)"
+}
+reads '2 1 0'
+has out '{ "n" : 3 }'
+reads '2 1' --limit 2
+reads '0' --before 1
+reads '2' --after 1
+reads '1 0' --skip 1
+reads '1 2' --oldest --after 0
+reads '0' --oldest --limit 1
+reads '' --after 7
+reads '' --skip 3
+expect 0 read "$db" posts.comments short --limit 1 --json
+is out '{"seq":2,"element":{ "n" : 3 }}'
+on_terminal 100 read "$db" posts.comments short --limit 2
+has out 'next: --limit 2 --before 1'
+on_terminal 100 read "$db" posts.comments short --limit 3
+grep -q 'next:' out && fail "nothing follows"
+expect 3 read "$db" posts.comments none
 expect 0 export "$db" posts.comments --documents
 has err "3 documents of 'posts' with arrays that Spillway does not manage yet are not written"
 expect 0 stats "$db" posts.comments --json
@@ -87,7 +112,7 @@ clean "$db"
 {
     expect 0 count "$db" posts.comments short --json
     has out '{"owner":"short","count":3,"head":3,"pages":0}'
-    expect 4 read "$db" posts.comments short
+    expect 4 trim "$db" posts.comments short --keep 1
     has err 'also through a gateway'
     expect 4 remove "$db" posts.comments short 1
     has err '$pull'

@@ -343,6 +343,36 @@ static void several_pages_are_read_in_one_request(void **state)
 }
 
 /* Each page is deleted or refused by itself. */
+static void several_pages_are_dropped_in_one_request(void **state)
+{
+    enum { COUNT = 4, THERE = 3 };
+    fixture_t fixture;
+    spill_request_t drops[COUNT];
+    spill_response_t answers[COUNT] = {0};
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    put_several(&fixture, INCARNATION, THERE, answers);
+    for (size_t i = 0; i < COUNT; i++)
+        drops[i] = make_request(&fixture, SPILL_REQUEST_DROP_PAGE, (int64_t)(COUNT - 1 - i));
+    drops[2].incarnation = INCARNATION - 1; /* page 1 is of a later one */
+    const spill_outcome_t expected[] = {SPILL_REFUSED_GUARD, SPILL_DONE, SPILL_REFUSED_GUARD,
+                                        SPILL_DONE};
+    assert_int_equal(spill_store_call_all(fixture.store, drops, COUNT, answers, NULL), SPILL_OK);
+    for (size_t i = 0; i < COUNT; i++)
+        assert_int_equal(answers[i].outcome, expected[i]);
+    assert_document(&fixture, 0, "absent");
+    assert_document(&fixture, 1, "rev+0 first=1 page=1 | 1=101");
+    assert_document(&fixture, 2, "absent");
+    drops[2].incarnation = INCARNATION + 5; /* and of all earlier ones */
+    assert_int_equal(spill_store_call_all(fixture.store, drops, COUNT, answers, NULL), SPILL_OK);
+    for (size_t i = 0; i < COUNT; i++)
+        assert_int_equal(answers[i].outcome, i == 2 ? SPILL_DONE : SPILL_REFUSED_GUARD);
+    assert_document(&fixture, 1, "absent");
+    for (size_t i = 0; i < COUNT; i++)
+        spill_response_release(&answers[i]);
+    fixture_close(&fixture);
+}
+
+/* Each page is deleted or refused by itself. */
 static void several_pages_are_emptied_in_one_request(void **state)
 {
     enum { COUNT = 4, THERE = 3 };
@@ -553,6 +583,7 @@ void add_unmanaged_tests(suite_t *suite)
     SUITE_ADD(suite, cut_moves_several_pages);
     SUITE_ADD(suite, several_pages_are_put_in_one_request);
     SUITE_ADD(suite, several_pages_are_read_in_one_request);
+    SUITE_ADD(suite, several_pages_are_dropped_in_one_request);
     SUITE_ADD(suite, several_pages_are_emptied_in_one_request);
     SUITE_ADD(suite, unmanage_returns_whole_array);
     SUITE_ADD(suite, unmanage_returns_deep_element);

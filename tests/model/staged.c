@@ -616,19 +616,19 @@ void staged_original_is_dropped(const staged_goal_t *goal, spill_store_t *store)
     const char *original = world.planned.original.name;
     open_all(&world, goal, store);
     until_done(&world, run_catch_up);
-    expect_code(spill_drop_definition(store, original, &error), SPILL_REFUSED, &error);
+    expect_code(spill_drop_definition(store, NULL, original, &error), SPILL_REFUSED, &error);
     interrupt_finish(&world);
     edit_original(&world, 1, 0, 999);
     expect_code(run_finish(&world, &failed, &error), SPILL_REFUSED, &error);
     assert_non_null(strstr(error.message, "dropping 'planned.original' removes"));
-    expect_code(spill_drop_definition(store, "planned", &error), SPILL_REFUSED, &error);
-    expect_code(spill_drop_definition(store, original, &error), SPILL_OK, &error);
+    expect_code(spill_drop_definition(store, NULL, "planned", &error), SPILL_REFUSED, &error);
+    expect_code(spill_drop_definition(store, NULL, original, &error), SPILL_OK, &error);
     assert_int_equal(stage_of(&world), SPILL_STAGE_DROPPING);
     expect_code(run_catch_up(&world, &failed, &error), SPILL_REFUSED, &error);
-    expect_code(spill_drop_definition(store, "planned", &error), SPILL_REFUSED, &error);
+    expect_code(spill_drop_definition(store, NULL, "planned", &error), SPILL_REFUSED, &error);
     expect_code(run_finish(&world, &failed, &error), SPILL_OK, &error);
     check_finished(&world);
-    expect_code(spill_drop_definition(store, "planned", &error), SPILL_OK, &error);
+    expect_code(spill_drop_definition(store, NULL, "planned", &error), SPILL_OK, &error);
     close_world(&world);
 }
 

@@ -60,7 +60,7 @@ class Job:
         with open(f"{arguments[0]}.err", "w", encoding="utf-8") as errors:
             self.process = subprocess.Popen([os.environ["SPILLWAY"], *arguments, "--metrics", "0"],
                                             stdout=subprocess.DEVNULL, stderr=errors)
-        self.port = int(self.wait_for(errors.name, r"metrics on port (\d+)\n")[1])
+        self.port = int(self.wait_for(errors.name, r"metrics on http://127.0.0.1:(\d+)/metrics\n")[1])
 
     def wait_for(self, path, pattern):
         until = time.monotonic() + WAIT_SECONDS

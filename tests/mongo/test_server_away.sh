@@ -129,7 +129,7 @@ fi
 http() {
     python3 -c "
 import sys, urllib.request
-answer = urllib.request.urlopen('http://127.0.0.1:$(sed -n 's/.*metrics on port //p' gateway.out)$1')
+answer = urllib.request.urlopen('http://127.0.0.1:$(sed -n 's|.*metrics on http://127.0.0.1:\([0-9]*\)/metrics$|\1|p' gateway.out)$1')
 print(answer.getcode(), answer.read().decode())"
 }
 head -c 1000 /dev/zero | tr '\0' '\n' >gateway.log

@@ -44,3 +44,6 @@ refuses "needs the id of a process" "$work/server" --while
 refuses "there is no option --auht" --auht "$work/server"
 refuses "not both '$work/server' and 'other'" "$work/server" other
 "$test_server" start "$work/server" --while $$ >server.uri || fail "options after the folder are refused"
+"$test_server" start "$work/server" >again.uri 2>err || fail "a start of a running server fails: $(cat err)"
+cmp server.uri again.uri || fail "the URI of a running server is not printed: $(cat again.uri)"
+grep -q 'runs already' err || fail "it is not said: $(cat err)"

@@ -280,7 +280,7 @@ static void numbers_out_of_range(void **state)
     definition_assert_invalid(&definition, "headBytesMax (--max-bytes) must be at least");
     definition = subset();
     definition.keep = SPILL_KEEP_OLDEST;
-    definition_assert_invalid(&definition, "layout 'subset': keep is 'newest'");
+    definition_assert_invalid(&definition, "layout 'subset' has no --keep oldest");
     definition = subset();
     strcpy(definition.sort_field, "spill.first");
     definition_assert_invalid(&definition,

@@ -315,7 +315,7 @@ spill_code_t spill_mongo_adopt(spill_mongo_t *store, const spill_request_t *requ
 spill_code_t spill_mongo_unmanage(spill_mongo_t *store, const spill_request_t *request,
                                   spill_response_t *response, spill_error_t *error);
 
-/* spill_store_ops.call_all of PUT_PAGE, of EMPTY_PAGE, and of READ. */
+/* spill_store_ops.call_all of PUT_PAGE, of EMPTY_PAGE or DROP_PAGE, and of READ. */
 spill_code_t spill_mongo_put_pages(spill_mongo_t *store, const spill_request_t *requests,
                                    size_t count, spill_response_t *responses, spill_error_t *error);
 spill_code_t spill_mongo_empty_pages(spill_mongo_t *store, const spill_request_t *requests,

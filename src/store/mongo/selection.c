@@ -68,6 +68,14 @@ static spill_code_t name_set(const mongoc_uri_t *uri, const bson_t *hello, spill
     return code;
 }
 
+static void append_advice(spill_error_t *error)
+{
+    size_t length = strlen(error->message);
+    snprintf(error->message + length, sizeof error->message - length, "%s",
+             "; is the server running, is its address in the connection string right, and does a "
+             "firewall let a connection through?");
+}
+
 spill_code_t spill_mongo_name_cause(const mongoc_uri_t *uri, const bson_error_t *cause,
                                     spill_code_t code, spill_error_t *error)
 {
@@ -87,6 +95,8 @@ spill_code_t spill_mongo_name_cause(const mongoc_uri_t *uri, const bson_error_t 
                                  "string has%s tls=true",
                                  mongoc_uri_get_hosts(uri)->host_and_port, tls ? "out" : "",
                                  tls ? "" : " not");
+    else
+        append_advice(error);
     bson_destroy(&hello);
     return code;
 }

@@ -220,9 +220,9 @@ static spill_code_t decode_json(const spill_input_record_t *record, bson_t *docu
     SPILL_TRY(spill_json_check(text, record->size, &kind, error));
     if (kind == SPILL_JSON_OTHER)
         return spill_fail(error, SPILL_PARSE, "a record must be a document, {...}");
-    bson_error_t reason;
-    if (!bson_init_from_json(document, text, (ssize_t)record->size, &reason))
-        return spill_fail(error, SPILL_PARSE, "malformed Extended JSON: %s", reason.message);
+    bson_error_t ignored;
+    if (!bson_init_from_json(document, text, (ssize_t)record->size, &ignored))
+        return spill_json_refuse(text, record->size, error);
     return SPILL_OK;
 }
 

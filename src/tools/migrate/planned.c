@@ -134,7 +134,7 @@ static spill_code_t parse_plan(const char *file, const spill_buffer_t *bytes, bs
                                spill_error_t *error)
 {
     spill_json_kind_t kind = SPILL_JSON_OTHER;
-    bson_error_t cause;
+    bson_error_t ignored;
     const char *text = (const char *)bytes->data;
     if (trim_end(bytes) == 0)
         return spill_fail(error, SPILL_PARSE, "%s: it is empty", file);
@@ -142,10 +142,11 @@ static spill_code_t parse_plan(const char *file, const spill_buffer_t *bytes, bs
     if (code != SPILL_OK)
         return spill_fail_prefix(error, code, "%s", file);
     bson_destroy(document);
-    if (bson_init_from_json(document, text, (ssize_t)bytes->size, &cause))
+    if (bson_init_from_json(document, text, (ssize_t)bytes->size, &ignored))
         return SPILL_OK;
     bson_init(document);
-    return spill_fail(error, SPILL_PARSE, "%s: malformed Extended JSON: %s", file, cause.message);
+    code = spill_json_refuse(text, bytes->size, error);
+    return spill_fail_prefix(error, code, "%s", file);
 }
 
 spill_code_t spill_plan_file_read(const char *file, bson_t *document, spill_error_t *error)

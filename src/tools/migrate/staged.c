@@ -314,6 +314,7 @@ spill_code_t spill_staged_finish(const spill_staged_t *staged,
     bool defined = true;
     spill_migrate_result_t ignored = {0};
     spill_copy_options_t copy = {.as = planned_name(staged),
+                                 .uri = staged->uri,
                                  .building = true,
                                  .progress = options->caught_up,
                                  .context = options->context};

@@ -90,7 +90,8 @@ static void put_owners(FILE *to, const spill_scan_path_t *path, int64_t scanned_
     fputs("</tbody></table>\n", to);
     if (beyond)
         fputs("<p class=\"names\">-: no date. It is further ahead than the known past is long, or "
-              "there are too few elements to learn from.</p>\n",
+              "there are too few elements to learn from. Scan again when there are more days of "
+              "data; `spillway scan' prints how many are needed.</p>\n",
               to);
     if (intervals)
         fputs("<p class=\"names\">" SPILL_INTERVAL_MEANING "</p>\n", to);
@@ -168,6 +169,10 @@ static void put_commands(const spill_report_t *report, const char *command)
         fprintf(to, "<p class=\"names\">server.uri is a file with the connection string.%s</p>\n",
                 command ? " The second command only prints what it would do; add --execute to act."
                         : "");
+    if (command)
+        fputs("<p class=\"names\">Without a change of the application: the gateway "
+              "<code>spillway serve</code> (docs/how-to/run-gateway.md).</p>\n",
+              to);
 }
 
 static const spill_plan_item_t *item_of(const spill_plan_t *plan, const spill_scan_path_t *path)

@@ -138,6 +138,16 @@ typedef struct spill_growth_forecast {
     spill_course_t *course; /* NULL: unknown, or not requested; free with bson_free */
 } spill_growth_forecast_t;
 
+/*
+ * Why the text of this date (spill_when_text) has no likely date, and what is needed for one; "" if
+ * it has one, or if elements have no times.
+ */
+typedef struct spill_no_date_text {
+    char text[256];
+} spill_no_date_text_t;
+spill_no_date_text_t spill_no_date_text(const spill_growth_forecast_t *growth,
+                                        const spill_when_t *when);
+
 /* Does the text of this date (spill_when_text) have an interval? */
 bool spill_when_has_interval(const spill_growth_forecast_t *growth, const spill_when_t *when);
 

@@ -233,3 +233,28 @@ spill_when_text_t spill_when_text(const spill_when_t *when, int64_t scanned_ms)
              as_of, past_note(when, scanned_ms));
     return text;
 }
+
+/*
+ * A forecast reaches as far ahead as the path's past is long. With each day, the past is a day
+ * longer and the date a day nearer.
+ */
+spill_no_date_text_t spill_no_date_text(const spill_growth_forecast_t *growth,
+                                        const spill_when_t *when)
+{
+    const double day_ms = 86400e3;
+    spill_no_date_text_t text = {.text = ""};
+    if (when->likely_ms != SPILL_WHEN_UNKNOWN || when->elements == 0 || !growth->timed)
+        return text;
+    if (growth->pace.per_day <= 0) {
+        snprintf(text.text, sizeof text.text, "no date: no elements have come lately");
+        return text;
+    }
+    double past_days = 4 * (double)growth->horizon_ms / day_ms; /* the horizon is a quarter */
+    double left_days = (double)when->elements / growth->pace.per_day;
+    int64_t more =
+        left_days > past_days ? (int64_t)fmin(ceil((left_days - past_days) / 2), 1e6) : 1;
+    snprintf(text.text, sizeof text.text, "the past of %s is too short: a date needs %s of data",
+             spill_counted_text((int64_t)fmax(round(past_days), 1), "day", "days").text,
+             spill_counted_text(more, "more day", "more days").text);
+    return text;
+}

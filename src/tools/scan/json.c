@@ -330,18 +330,31 @@ static spill_code_t read_whole(const char *file, bool is_stdin, char **data, siz
     return problem ? spill_fail_errno(error, problem, "%s", file) : SPILL_OK;
 }
 
+/* libbson did not read the text: say why in our own words. */
+static spill_code_t refuse_text(const char *file, const char *text, size_t size,
+                                spill_error_t *error)
+{
+    spill_json_kind_t kind;
+    spill_code_t code = spill_json_check(text, size, &kind, error);
+    if (code == SPILL_OK && kind != SPILL_JSON_DOCUMENT)
+        code = spill_fail(error, SPILL_PARSE, "it is no document, {...}");
+    else if (code == SPILL_OK)
+        code = spill_json_refuse(text, size, error);
+    return spill_fail_prefix(error, code, "%s", file);
+}
+
 spill_code_t spill_scan_read_json(const char *file, spill_scan_result_t *result,
                                   spill_error_t *error)
 {
     char *data;
     size_t size;
-    bson_error_t problem;
+    bson_error_t ignored;
     bool is_stdin = strcmp(file, "-") == 0;
     *result = (spill_scan_result_t){0};
     spill_code_t code = read_whole(file, is_stdin, &data, &size, error);
     file = is_stdin ? "stdin" : file;
     if (code == SPILL_OK) {
-        bson_t *document = bson_new_from_json((const uint8_t *)data, (ssize_t)size, &problem);
+        bson_t *document = bson_new_from_json((const uint8_t *)data, (ssize_t)size, &ignored);
         if (document) {
             code = result_from_bson(document, result, error);
             bson_destroy(document);
@@ -351,7 +364,7 @@ spill_code_t spill_scan_read_json(const char *file, spill_scan_result_t *result,
                 code = spill_fail_prefix(error, SPILL_PARSE,
                                          "%s: `scan --json` does not write this", file);
         } else {
-            code = spill_fail(error, SPILL_PARSE, "%s: %s", file, problem.message);
+            code = refuse_text(file, data, size, error);
         }
     }
     bson_free(data);
