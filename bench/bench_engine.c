@@ -1,7 +1,7 @@
 /*
  * The embedded store compared with the bare engine. Each figure is the median of the ratios of
- * several rounds, in which the two sides take turns. docs/internals/benchmarks.md describes the
- * comparisons and their bars.
+ * several rounds, in which the two sides take turns. docs/internals/benchmarks/embedded.md
+ * describes the comparisons and their bars.
  *
  *   bench_engine [--quick] [--dir FOLDER] [--only NAME]
  */

@@ -2,7 +2,7 @@
  * A feed on a server: of a hundred operations, 95 read the newest page of an owner and 5 append to
  * one; owners are drawn by Zipf's law. Spillway and the commands that an application would send
  * itself ($push, and a find with $slice) take turns, with the same draws on arrays of the same
- * lengths. docs/internals/benchmarks.md has the figures and the bars.
+ * lengths. docs/internals/benchmarks/server.md has the figures and the bars.
  *
  *   bench_feed [--quick] [--threads N] mongodb://HOST/
  */

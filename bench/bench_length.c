@@ -1,7 +1,8 @@
 /*
  * Does the cost of an operation depend on the length of the array? For each layout, an owner of a
  * million elements takes turns with owners of a thousand (or of --short) on one store. The figure
- * is the median of the rounds' ratios. docs/internals/benchmarks.md has the figures and the bars.
+ * is the median of the rounds' ratios. docs/internals/benchmarks/lengths.md has the figures and the
+ * bars.
  *
  *   bench_length [--quick] [--length N] [--short N] [--layout NAME] [--only NAME]
  *                [--dir FOLDER | --server | mongodb://HOST/]

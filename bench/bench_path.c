@@ -7,8 +7,8 @@
  *   bench_path [--quick] [--home DIR/spillway-test-server] STORE
  *
  * STORE is a folder that does not exist, or a server's URI with a database, in which the
- * collections of the names below are made and dropped again. docs/internals/benchmarks.md has the
- * figures.
+ * collections of the names below are made and dropped again. docs/internals/benchmarks/lengths.md
+ * has the figures.
  */
 #include "measure.h"
 #include "server_processor.h"

@@ -6,7 +6,7 @@
  *   bench_server [--quick] [--only NAME] mongodb://HOST/
  *
  * Heads and pages hold some tens of elements, because on the measured servers the cost of a push
- * grows with the document. docs/internals/benchmarks.md has the figures and the bars.
+ * grows with the document. docs/internals/benchmarks/server.md has the figures and the bars.
  */
 #include "measure.h"
 

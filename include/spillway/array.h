@@ -56,7 +56,7 @@ SPILL_API spill_code_t spill_array_open(spill_store_t *store, const char *name,
 /**
  * Close the array, before its store. On a server it first performs the spills that appends have
  * left to the store's thread: at most 1024, and none after one that fails, which is logged. Later
- * appends perform those.
+ * appends perform those. In a forked child, this frees only the handle.
  *
  * \param array  the array; its memory is freed
  * \null `array` may be NULL
@@ -87,8 +87,9 @@ SPILL_API const spill_definition_t *spill_array_get_definition(const spill_array
 typedef struct spill_append_options {
     int version; /**< SPILL_APPEND_OPTIONS_VERSION; 1: without the fields after `fill` */
     /**
-     * The operation, with which a repeated append is exact. NULL (default): none. After
-     * SPILL_UNKNOWN only a read can then show whether the elements were appended.
+     * The operation, with which a repeated append is exact: an id, and the base from before the
+     * first try (with a new base it appends again; see also spill_definition_t::unique). NULL
+     * (default): none. After SPILL_UNKNOWN only a read can then show if elements were appended.
      */
     const spill_op_t *op;
     /**
@@ -172,6 +173,9 @@ typedef struct spill_append_result {
  * operation id repeats exactly if it has fewer parts than the window, even after a change of the
  * bounds. If its elements were edited or removed meanwhile, the result is SPILL_CONFLICT.
  *
+ * A known operation id with the same number of elements is a retry, without a comparison. If fewer
+ * are stored, and equal the first ones given, the append stores the rest. Else: SPILL_CONFLICT.
+ *
  * With keep oldest, a batch that does not fit the rest of the last document begins the next
  * document and leaves the last one short. With spill_append_options_t::fill documents are filled
  * to their bounds instead: every batch is split where a document is full. Without other clients
@@ -201,9 +205,9 @@ typedef struct spill_append_result {
  * \return SPILL_OK, or the code of the failure
  * \null `options`, `result` and `error` may be NULL; else SPILL_INVALID
  * \errors SPILL_TOO_BIG (no document can hold the element), SPILL_INVALID (the owner's type is not
- *         allowed, or an element is malformed), SPILL_CONFLICT (the id or a session's number was
- *         used with another number of elements, or every race was lost), SPILL_REFUSED
- *         (SPILL_REASON_UNMANAGED), SPILL_UNKNOWN (repeat it with its operation id),
+ *         allowed, an element is malformed, a string is not UTF-8), SPILL_CONFLICT (see above; a
+ *         session's number was used with another number of elements; every race was lost),
+ *         SPILL_REFUSED (SPILL_REASON_UNMANAGED), SPILL_UNKNOWN (repeat it with its operation id),
  *         SPILL_TIMED_OUT, SPILL_NO_SPACE, SPILL_IO, SPILL_READ_ONLY, SPILL_NOT_FOUND (the
  *         definition was dropped; `match` does not hold). After any other error than SPILL_UNKNOWN
  *         nothing of a batch that fits a page was written, unless spill_append_options_t::fill is
@@ -742,9 +746,9 @@ SPILL_API spill_code_t spill_array_owners(spill_array_t *array, spill_owner_fn v
                                           spill_error_t *error);
 
 /**
- * Visit every element of an owner, or of every owner, oldest first. A walk over every owner skips
- * damaged owners with a warning to the store's log, and returns SPILL_CORRUPT with the first one's
- * message at its end.
+ * Iterate: visit every element of an owner, or of every owner, oldest first. A
+ * walk over every owner skips damaged owners with a warning to the store's log, and returns
+ * SPILL_CORRUPT with the first one's message at its end.
  *
  * In a store that was opened with spill_store_options_t::partial, the function visits every
  * element that can be read. It logs the first and the last number of each hole, and returns

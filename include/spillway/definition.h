@@ -114,12 +114,12 @@ typedef struct spill_definition {
      * bytes fill its documents, the sum of the three values is the bound.)
      *
      * Which appends delete in other layouts:
-     *   bucket     The append that creates a window's document. It deletes at most
-     *              SPILL_BUCKET_RETAINED windows, like spill_bucket_trim_older. keep_elements is 0.
-     *   reference  The append that makes the next sequence number pass a multiple of page_capacity.
-     *   capped     Every append keeps at most `threshold` elements; keep_elements is 0.
-     * keep_seconds deletes older ones at each multiple of an eighth of the threshold (below 16: at
-     *              each append).
+     * - bucket: the append that creates a window's document. It deletes at most
+     *   SPILL_BUCKET_RETAINED windows, like spill_bucket_trim_older. keep_elements is 0.
+     * - reference: the append that makes the next sequence number pass a multiple of page_capacity.
+     * - capped: every append keeps at most `threshold` elements; keep_elements is 0. keep_seconds
+     *   deletes older ones at each multiple of an eighth of the threshold (below 16: at each
+     *   append).
      */
     int64_t keep_elements;
     int64_t keep_seconds; /**< seconds; needs time_field */

@@ -112,8 +112,9 @@ typedef enum spill_reason {
     SPILL_REASON_NO_MATCH,   /**< SPILL_NOT_FOUND: the head does not match options->match */
     SPILL_REASON_TOO_OLD,    /**< SPILL_CONFLICT: the session has made a statement of a later
                               *   transaction (#spill_session_op_t) */
-    SPILL_REASON_SESSIONS,   /**< SPILL_CONFLICT, retryable: too many sessions have written to the
-                              *   owner lately */
+    SPILL_REASON_SESSIONS,   /**< SPILL_CONFLICT: too many sessions have written to the owner lately
+                              *   (retryable); or the command leaves too many gaps between its
+                              *   numbers (not retryable) */
     SPILL_REASON_NOT_ADOPTED /**< SPILL_REFUSED: the definition is being undone, or is deleted or
                               *   replaced, so spill_array_adopt() adopts none of its arrays */
 } spill_reason_t;

@@ -61,7 +61,8 @@ typedef struct spill_op {
  * `number` counts what the command does to this owner, from 0: each appended element, and each
  * update of other fields, is one number. An append of 3 elements with number 5 uses 5, 6 and 7; the
  * command's next statement for this owner has number 8. An entry holds SPILL_SESSION_RUNS_MAX runs
- * of adjacent numbers, so a command must not leave many gaps.
+ * of adjacent numbers, so a command must not leave many gaps: an operation that would need another
+ * run is refused (SPILL_REASON_SESSIONS, not retryable).
  *
  * All writers of an array use the same horizon.
  */

@@ -30,6 +30,18 @@
  * | How is a store opened on a pool of libmongoc that the program has? | \ref spillway_mongoc |
  * | Which version runs, and what may change? | \ref spillway_version |
  *
+ * ## The functions on arrays, by task
+ *
+ * | task | functions |
+ * |---|---|
+ * | append | spill_array_append(), spill_array_op_base(), spill_array_adopt() |
+ * | read a few elements | spill_array_read(), spill_array_read_newest(), spill_array_top() |
+ * | find, count | spill_array_find_id(), spill_array_count() |
+ * | iterate | spill_array_export() (elements), spill_array_documents(), spill_array_owners() |
+ * | change | spill_array_edit(), spill_array_edit_id(), spill_array_update_with() |
+ * | remove | spill_array_remove(), spill_array_remove_id(), spill_array_remove_where() |
+ * | trim, drop | spill_array_trim(), spill_array_trim_keep(), spill_array_drop_owner() |
+ *
  * ## Rules for every function
  *
  * **Arguments.** A pointer may be NULL only if the section *NULL* of the function says so; the

@@ -28,6 +28,13 @@
  *
  * Threads: every function here may be called from any thread at any time, except that
  * spill_store_close() must be the last call on its store.
+ *
+ * Forks: a store belongs to the process that opened it. In a child of that process, each function
+ * on the store and on its arrays returns SPILL_INVALID with the parent's process id; only closing
+ * works. Open stores after the fork. A child of a process that has opened an embedded store can
+ * open one only with spill_store_options_t::read_only, until it calls exec: the engine's threads
+ * are missing in it. If such a child calls exit(), it ends before the engine's destructors, and
+ * does not run exit handlers that were registered before the first embedded store was opened.
  * \{
  */
 
@@ -127,12 +134,11 @@ SPILL_API void spill_store_options_init(spill_store_options_t *options);
  *         file, and the offset of damage to a log; see spill_store_options_t::partial),
  *         SPILL_DENIED, SPILL_NO_SPACE, SPILL_NOT_FOUND (a file, or a folder with something else
  *         in it; with read_only or must_exist: nothing), SPILL_INVALID (no such scheme; wrong
- *         options), SPILL_IO (the server cannot be reached; libmongoc is not installed)
- * \cost embedded: reads the end of the log; about 10 ms for a new store. On a server: loads
- *       libmongoc once for the process (7 ms), connects, one command. Deadlines do not apply: the
- *       options serverSelectionTimeoutMS (default 10 s) and connectTimeoutMS of the URI do.
- * \threads any number at once
- * \sample{open}
+ *         options; a writer in a forked child, see above), SPILL_IO (the server cannot be reached;
+ * libmongoc is not installed) \cost embedded: reads the end of the log; about 10 ms for a new
+ * store. On a server: loads libmongoc once for the process (7 ms), connects, one command. Deadlines
+ * do not apply: the options serverSelectionTimeoutMS (default 10 s) and connectTimeoutMS of the URI
+ * do. \threads any number at once \sample{open}
  */
 SPILL_API spill_code_t spill_store_open(const char *uri, const spill_store_options_t *options,
                                         spill_store_t **store, spill_error_t *error);
@@ -152,15 +158,17 @@ SPILL_API spill_code_t spill_store_open(const char *uri, const spill_store_optio
 SPILL_API const char *spill_store_damage(const spill_store_t *store);
 
 /**
- * Flush and close. Close the arrays of the store first. After an error the store is closed all the
- * same.
+ * Flush and close. Close the arrays of the store first: while one is open, the result is
+ * SPILL_REFUSED, the store stays open, and you call this again later. After any other error the
+ * store is closed all the same. In a child of the process that opened the store (fork), this frees
+ * the handle, and touches no file, socket or thread of the parent.
  *
- * \param store  the store; its memory is freed
+ * \param store  the store; its memory is freed, except after SPILL_REFUSED
  * \param error  filled after a failure
  * \return SPILL_OK, or the code of the failure
  * \null both may be NULL
- * \errors SPILL_IO, SPILL_NO_SPACE: what was acknowledged with log durability may be lost in a
- *         power loss
+ * \errors SPILL_REFUSED (arrays are open: the message counts them); SPILL_IO, SPILL_NO_SPACE: what
+ *         was acknowledged with log durability may be lost in a power loss
  * \cost waits for the steps that calls with deadlines have given up (deadline.h)
  * \threads the last call on its store
  */

@@ -78,10 +78,15 @@ SPILL_API spill_value_t spill_value_from_document(const bson_t *document);
 SPILL_API spill_value_t spill_value_from_oid(const bson_oid_t *oid);
 
 /**
- * Make a value of a string.
+ * Make a value of a string. Use one storage for each value that you need at the same time:
+ *
+ *     bson_t owner_storage = BSON_INITIALIZER, id_storage = BSON_INITIALIZER;
+ *     spill_value_t owner = spill_value_from_utf8(&owner_storage, "user-7");
+ *     spill_value_t id = spill_value_from_utf8(&id_storage, "review-3");
  *
  * \param storage  an initialized document of the caller's; the bytes are appended to it
- * \param text     a zero-terminated text in UTF-8
+ * \param text     a zero-terminated text in UTF-8. It is not checked here: appends and edits refuse
+ *                 other bytes with SPILL_INVALID.
  * \return a view of the bytes in `storage`. The next append to `storage` makes earlier values
  *         invalid.
  * \null either NULL: an empty value

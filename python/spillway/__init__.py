@@ -15,7 +15,8 @@ float, bool, bytes, datetime, ObjectId, dict, list and the others. An owner is t
 document's _id; an element is any value.
 
 Threads: all classes may be used from any thread. A call into the library releases the global
-interpreter lock. After os.fork() only the parent may use its stores.
+interpreter lock. After os.fork() only the parent may use its stores: a child
+opens its own.
 """
 
 from ._array import Appended, Array, Count, Element, Operation, Page

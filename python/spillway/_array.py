@@ -11,7 +11,7 @@ from ._definition import Definition
 from ._errors import NotFoundError, check
 from ._handle import Handle
 from ._native import ffi, lib
-from ._values import Document, Options, Values, encode, pack, unpack
+from ._values import Document, Options, Values, c_text, encode, pack, unpack
 from ._walk import Walk
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ class Appended:
     repeated    the operation was known: nothing was written this time
     duplicates  elements left out, because the array keeps each id once and has theirs
     dropped     layout capped: elements of the batch that the head did not keep
+    op_base     a base for the owner's next Operation, without a read
     """
 
     first: int
@@ -70,6 +71,7 @@ class Appended:
     repeated: bool
     duplicates: int
     dropped: int
+    op_base: int
 
 
 @dataclass(frozen=True)
@@ -93,24 +95,19 @@ class Array:
         error = ffi.new("spill_error_t *")
         array = ffi.new("spill_array_t **")
         with store._handle.use() as pointer:
-            check(lib.spill_array_open(pointer, name.encode(), array, error), error)
-        self._store = store
-        self._handle = Handle(array[0], f"array {name}")
+            given = c_text(name, "a definition's name")
+            check(lib.spill_array_open(pointer, given, array, error), error)
+            self._store = store
+            self._handle = Handle(array[0], f"array {name}")
+            store._arrays.add(self._handle)
 
     def close(self) -> None:
         """Close the array, after the calls that run. A store closes its arrays itself."""
-        pointer = self._handle.close()
-        if pointer is not None:
-            lib.spill_array_close(pointer)
+        self._store._close_array(self._handle)
 
     def __del__(self) -> None:
-        if not hasattr(self, "_handle"):  # the definition does not exist
-            return
-        try:
-            with self._store._handle.use():
-                self.close()
-        except ValueError:  # the store was closed before
-            pass
+        if hasattr(self, "_handle"):  # else the definition does not exist
+            self.close()
 
     def __enter__(self) -> Array:
         return self
@@ -154,6 +151,8 @@ class Array:
         Cost: one store operation, whatever the array's length. Raises TooBigError, InvalidError,
         ConflictError, and UnknownOutcomeError: repeat the call with the same operation.
         """
+        if isinstance(elements, (str, bytes, Mapping)):
+            raise TypeError(f"elements is a list; give [element], not {type(elements).__name__}")
         options = ffi.new("spill_append_options_t *")
         lib.spill_append_options_init(options)
         kept = []
@@ -180,14 +179,21 @@ class Array:
                 error,
             )
         return Appended(
-            result.first, result.count, result.repeated, result.duplicates, result.dropped
+            result.first,
+            result.count,
+            result.repeated,
+            result.duplicates,
+            result.dropped,
+            result.op_base,
         )
 
     def operation(self, owner: Any, id: bytes | None = None) -> Operation:
         """Begin an operation for one append to this owner. `id`: 1 to 64 bytes; None: a new one.
 
-        Cost: one read of the owner's state.
+        Cost: one read of the owner's state. Appended.op_base saves it for the next operation.
         """
+        if id is not None and not isinstance(id, bytes):
+            raise TypeError(f"an operation's id has type bytes, not {type(id).__name__}")
         base = ffi.new("int64_t *")
         self._call(lib.spill_array_op_base, owner, base)
         return Operation(uuid.uuid4().bytes if id is None else id, base[0])

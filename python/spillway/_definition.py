@@ -9,7 +9,7 @@ import bson
 
 from ._errors import CorruptError, FormatError, InvalidError, check
 from ._native import ffi, lib
-from ._values import DEFAULT_OPTIONS, Document
+from ._values import DEFAULT_OPTIONS, Document, c_text
 
 _BOUNDS = ("threshold", "page_capacity", "head_bytes_max", "page_bytes_max")
 _LAYOUTS = {
@@ -33,8 +33,11 @@ def presets() -> list[str]:
 class Definition:
     """Describes one array: its layout, the names of collections and fields, and the bounds.
 
-    Start from a preset, change what differs, and save it with Store.define.
+    Start from a preset, change what differs with `replace`, and save it with Store.define. A
+    definition never changes: `replace` makes a copy.
     """
+
+    __slots__ = ("_pointer",)
 
     def __init__(self, pointer: Any) -> None:
         self._pointer = pointer
@@ -48,7 +51,14 @@ class Definition:
         pointer = ffi.new("spill_definition_t *")
         error = ffi.new("spill_error_t *")
         check(
-            lib.spill_definition_preset(pointer, preset.encode(), name.encode(), error), error)
+            lib.spill_definition_preset(
+                pointer,
+                c_text(preset, "a preset's name"),
+                c_text(name, "a definition's name"),
+                error,
+            ),
+            error,
+        )
         return cls(pointer).replace(**changes)
 
     @classmethod
@@ -110,7 +120,36 @@ class Definition:
 
     @property
     def name(self) -> str:
+        """The name in the store; Store.array opens the array by it."""
         return str(ffi.string(self._pointer.name).decode())
+
+    @property
+    def layout(self) -> str:
+        """"outlier", "reference", "bucket", "capped" or "subset"."""
+        return str(self.to_document()["layout"])
+
+    @property
+    def threshold(self) -> int:
+        """Elements from which a head spills."""
+        return self._bound("threshold")
+
+    @property
+    def page_capacity(self) -> int:
+        """Most elements of a page."""
+        return self._bound("pageCapacity")
+
+    @property
+    def head_bytes_max(self) -> int:
+        """Most bytes of a head."""
+        return self._bound("headBytesMax")
+
+    @property
+    def page_bytes_max(self) -> int:
+        """Most bytes of a page."""
+        return self._bound("pageBytesMax")
+
+    def _bound(self, name: str) -> int:
+        return int(self.to_document()["bounds"][name])
 
     def __eq__(self, other: object) -> bool:
         """The same, apart from the highest bounds so far, which a store adds."""

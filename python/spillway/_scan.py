@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import threading
 from collections.abc import Sequence
 from typing import Any
 
 from ._errors import from_c
 from ._native import ffi, lib
+from ._values import PathLike, c_path, c_text
 
 
 def scan(
-    source: str | os.PathLike[str],
+    source: PathLike,
     *,
     format: str | None = None,
     collections: Sequence[str] | None = None,
@@ -35,6 +35,9 @@ def scan(
     Damage in the input is no error: "problems" has its places. Memory does not grow with the input.
     Ctrl-C ends the scan and raises KeyboardInterrupt.
     """
+    place = c_path(source, "the source's name")
+    kind = _optional(format, "the format")
+    names = _optional(None if collections is None else ",".join(collections), "a collection's name")
     outcome: list[dict[str, Any] | BaseException] = []
     ended = threading.Event()
     call = lib.spill_scan_call_new()
@@ -43,9 +46,9 @@ def scan(
         error = ffi.new("spill_error_t *")
         text = lib.spill_scan_call_run(
             call,
-            os.fsencode(source),
-            ffi.NULL if format is None else ffi.new("char[]", format.encode()),
-            ffi.NULL if collections is None else ffi.new("char[]", ",".join(collections).encode()),
+            place,
+            kind,
+            names,
             max_elements,
             max_bytes,
             sample,
@@ -85,3 +88,7 @@ def scan(
     if isinstance(result, BaseException):
         raise result
     return result
+
+
+def _optional(text: str | None, what: str) -> Any:
+    return ffi.NULL if text is None else ffi.new("char[]", c_text(text, what))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import atexit
-import os
+import warnings
 import weakref
 from typing import Any
 
@@ -13,10 +13,10 @@ from ._definition import Definition
 from ._errors import check
 from ._handle import Handle
 from ._native import ffi, lib
-from ._values import DEFAULT_OPTIONS, Options
+from ._values import DEFAULT_OPTIONS, Options, PathLike, c_path, c_text
 
 _DURABILITIES = {"fsync": lib.SPILL_DURABILITY_FSYNC, "log": lib.SPILL_DURABILITY_LOG}
-_open_stores: set[Store] = set()  # also those that the program has lost: they are closed at its end
+_open_stores: weakref.WeakSet[Store] = weakref.WeakSet()  # closed at the end of the program
 
 assert _walk.spill_python_log is not None
 
@@ -29,24 +29,47 @@ def version() -> str:
 class Store:
     """A store that is open; made by `open`. Close it, or use it in a `with` statement."""
 
-    def __init__(self, uri: str, options: Any, codec_options: Options) -> None:
+    def __init__(self, uri: bytes, options: Any, codec_options: Options) -> None:
         error = ffi.new("spill_error_t *")
         store = ffi.new("spill_store_t **")
-        check(lib.spill_store_open(uri.encode(), options, store, error), error)
+        check(lib.spill_store_open(uri, options, store, error), error)
         self._handle = Handle(store[0], "store")
         self._options = codec_options
-        self._arrays: weakref.WeakSet[Array] = weakref.WeakSet()
+        self._arrays: set[Handle] = set()  # open ones
         _open_stores.add(self)
 
     def close(self) -> None:
-        """Close the arrays and the store, after the calls that run. A second call does nothing."""
-        for array in list(self._arrays):
-            array.close()
+        """Close the arrays and the store, after the calls that run. A second call does nothing.
+
+        In a forked child it does nothing: the store belongs to the parent.
+        """
         pointer = self._handle.close()
+        if pointer is None:
+            return
         _open_stores.discard(self)
-        if pointer is not None:
-            error = ffi.new("spill_error_t *")
-            check(lib.spill_store_close(pointer, error), error)
+        for array in list(self._arrays):
+            lib.spill_array_close(array.close())
+        error = ffi.new("spill_error_t *")
+        check(lib.spill_store_close(pointer, error), error)
+
+    def _close_array(self, array: Handle) -> None:
+        try:
+            with self._handle.use():
+                pointer = array.close()
+                if pointer is not None:
+                    self._arrays.discard(array)
+                    lib.spill_array_close(pointer)
+        except ValueError:
+            pass  # the store was closed, and its arrays with it; or both belong to a parent
+
+    def __del__(self) -> None:
+        handle = getattr(self, "_handle", None)
+        if handle is None or handle.closing or handle.inherited:
+            return
+        try:
+            warnings.warn(f"{self!r} was not closed", ResourceWarning, source=self)
+        finally:
+            self.close()
 
     def __enter__(self) -> Store:
         return self
@@ -76,17 +99,15 @@ class Store:
 
     def array(self, name: str) -> Array:
         """Open the array of a saved definition. NotFoundError lists the existing names."""
-        array = Array(self, name, self._options)
-        self._arrays.add(array)
-        return array
+        return Array(self, name, self._options)
 
     def drop(self, name: str) -> None:
         """Drop a definition, and its owners' arrays. After a crash, call it again."""
-        self._call(lib.spill_store_drop, name.encode())
+        self._call(lib.spill_store_drop, c_text(name, "a definition's name"))
 
-    def backup(self, folder: str | os.PathLike[str]) -> None:
+    def backup(self, folder: PathLike) -> None:
         """Copy an embedded store to a new folder while it is used."""
-        self._call(lib.spill_store_backup, os.fsencode(folder))
+        self._call(lib.spill_store_backup, c_path(folder, "the folder's name"))
 
     def _call(self, function: Any, *arguments: Any) -> None:
         error = ffi.new("spill_error_t *")
@@ -95,7 +116,7 @@ class Store:
 
 
 def open(
-    uri: str | os.PathLike[str],
+    uri: PathLike,
     *,
     read_only: bool = False,
     must_exist: bool = False,
@@ -105,7 +126,7 @@ def open(
 ) -> Store:
     """Open a store.
 
-    uri            a folder, "memory:", or "mongodb://HOST/DATABASE"
+    uri            a folder (str, bytes or PathLike), "memory:", or "mongodb://HOST/DATABASE"
     read_only      read an existing store beside its writer
     must_exist     do not create a store
     durability     "fsync": an acknowledged write survives a power loss; "log": it survives the
@@ -126,7 +147,7 @@ def open(
     options.log = lib.spill_python_log
     if cache_bytes is not None:
         options.cache_bytes = cache_bytes
-    return Store(os.fspath(uri), options, codec_options)
+    return Store(c_path(uri, "the store's name"), options, codec_options)
 
 
 @atexit.register

@@ -8,9 +8,10 @@ writes and reads documents; the documents here have one field with an empty name
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Union
 
 import bson
 from bson.codec_options import DEFAULT_CODEC_OPTIONS, CodecOptions
@@ -18,10 +19,26 @@ from bson.codec_options import DEFAULT_CODEC_OPTIONS, CodecOptions
 from ._native import ffi, lib
 
 Options = CodecOptions[Any]
+PathLike = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 DEFAULT_OPTIONS: Options = DEFAULT_CODEC_OPTIONS
 
 _BEFORE = 6  # bytes of the document before the value
 _AROUND = 7
+
+
+def c_text(text: str, what: str) -> bytes:
+    """A text for the library, for which a NUL ends a text. ValueError: it has one."""
+    if "\0" in text:
+        raise ValueError(f"{what} has a NUL character: {text!r}")
+    return text.encode()
+
+
+def c_path(path: PathLike, what: str) -> bytes:
+    """The name of a file or a store for the library; as c_text."""
+    name = os.fsencode(path)
+    if b"\0" in name:
+        raise ValueError(f"{what} has a NUL character: {path!r}")
+    return name
 
 
 class Values:

@@ -31,6 +31,22 @@ VALUES: list[Any] = [
 
 
 class ArrayTest(StoreCase):
+    def test_arguments_of_a_wrong_type(self) -> None:
+        for elements in ("abc", b"abc", {"a": 1}):
+            with self.assertRaisesRegex(TypeError, "elements is a list"):
+                self.feed.extend("ada", elements)  # type: ignore[arg-type]
+        with self.assertRaisesRegex(TypeError, "bytes, not str"):
+            self.feed.operation("ada", id="abc")  # type: ignore[arg-type]
+        self.assertFalse(self.feed.count("ada").exists)
+
+    def test_an_append_has_the_base_of_the_next_operation(self) -> None:
+        first = self.feed.append("ada", 1, operation=self.feed.operation("ada"))
+        self.assertEqual(first.op_base, self.feed.operation("ada").base)
+        operation = spillway.Operation(b"next", first.op_base)
+        for repeated in (False, True):
+            done = self.feed.append("ada", 2, operation=operation)
+            self.assertEqual((done.first, done.repeated), (1, repeated))
+
     def test_values_come_back_as_they_were(self) -> None:
         self.feed.extend("ada", VALUES)
         read = self.feed.read("ada", limit=100, oldest_first=True)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import pathlib
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 
 import spillway
 from spillway._errors import CLASSES
@@ -41,6 +44,59 @@ class StoreTest(StoreCase):
         reference = small_feed().replace(layout="reference")
         self.assertEqual(reference.to_document()["layout"], "reference")
         self.assertEqual(spillway.Definition.from_document(reference.to_document()), reference)
+
+    def test_a_definition_never_changes(self) -> None:
+        definition = small_feed()
+        bounds = (definition.layout, definition.threshold, definition.page_capacity)
+        self.assertEqual(bounds, ("outlier", 10, 10))
+        for name in ("threshold", "treshold", "name"):
+            with self.assertRaises(AttributeError):
+                setattr(definition, name, 7)
+        changed = definition.replace(threshold=7, head_bytes_max=100_000, page_bytes_max=90_000)
+        self.assertEqual(changed.threshold, 7)
+        self.assertEqual((changed.head_bytes_max, changed.page_bytes_max), (100_000, 90_000))
+        self.assertEqual(definition.threshold, 10)
+
+    def test_names_are_not_cut_at_a_nul(self) -> None:
+        calls: list[Callable[[], object]] = [
+            lambda: spillway.open(self.uri() + "\0b"),
+            lambda: self.store.array("feed\0b"),
+            lambda: self.store.drop("feed\0b"),
+            lambda: self.store.backup(self.uri() + "\0b"),
+            lambda: spillway.Definition.preset("feed-recent", "feed\0b"),
+            lambda: spillway.Definition.preset("feed-recent\0b", "feed"),
+            lambda: spillway.scan(self.uri() + "\0b"),
+            lambda: spillway.scan(self.uri(), format="bson\0b"),
+            lambda: spillway.scan(self.uri(), collections=["feed\0b"]),
+        ]
+        for call in calls:
+            with self.assertRaisesRegex(ValueError, "NUL"):
+                call()
+
+    def test_names_of_folders(self) -> None:
+        for name in (os.path.join(self.folder, "a").encode(), pathlib.Path(self.folder, "b")):
+            with spillway.open(name) as store:
+                store.define(small_feed())
+            with spillway.open(name, must_exist=True) as store:
+                self.assertEqual([d.name for d in store.definitions()], ["feed"])
+
+    def test_a_lost_store_is_closed_with_a_warning(self) -> None:
+        place = os.path.join(self.folder, "lost")
+
+        def lose(cycle: bool) -> None:
+            store = spillway.open(place)
+            store.define(small_feed())
+            feed = store.array("feed")
+            feed.append("ada", 1)
+            if cycle:
+                feed.itself = feed  # type: ignore[attr-defined]
+
+        for number, cycle in enumerate((False, True)):
+            with self.assertWarnsRegex(ResourceWarning, "was not closed"):
+                lose(cycle)
+                gc.collect()
+            with spillway.open(place) as store:
+                self.assertEqual(store.array("feed").count("ada").count, number + 1)
 
     def test_every_code_has_a_class(self) -> None:
         names: list[str] = []

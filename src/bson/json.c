@@ -7,6 +7,7 @@
 #include <bson/bson.h>
 #include <stdbool.h>
 #include <string.h>
+#include <strings.h>
 
 /* ---- the check ------------------------------------------------------------------------------- */
 
@@ -204,17 +205,26 @@ static bool spells(scan_t string, const char *word)
 }
 
 /* The meaning of a member's name for libbson. */
-typedef enum name_kind { NAME_PLAIN, NAME_CODE, NAME_SCOPE, NAME_POINTER } name_kind_t;
+typedef enum name_kind {
+    NAME_PLAIN,
+    NAME_CODE,
+    NAME_SCOPE,
+    NAME_POINTER,
+    NAME_DOUBLE,
+    NAME_TIMESTAMP
+} name_kind_t;
 
 static name_kind_t name_kind(const scan_t *scan, const char *name)
 {
     if (name[1] != '$' && name[1] != '\\')
         return NAME_PLAIN;
     const scan_t string = {.at = name, .end = scan->at};
-    return spells(string, "$code")        ? NAME_CODE
-           : spells(string, "$scope")     ? NAME_SCOPE
-           : spells(string, "$dbPointer") ? NAME_POINTER
-                                          : NAME_PLAIN;
+    return spells(string, "$code")           ? NAME_CODE
+           : spells(string, "$scope")        ? NAME_SCOPE
+           : spells(string, "$dbPointer")    ? NAME_POINTER
+           : spells(string, "$numberDouble") ? NAME_DOUBLE
+           : spells(string, "$timestamp")    ? NAME_TIMESTAMP
+                                             : NAME_PLAIN;
 }
 
 /*
@@ -234,6 +244,74 @@ static bool check_notation(scan_t *scan, const char *name, name_kind_t kind, nam
     return true;
 }
 
+/* Does the scanned text have an escaped NUL? */
+static bool has_nul(const char *text, const char *end)
+{
+    for (; text < end; text++)
+        if (*text == '\\' && *++text == 'u' && memcmp(text, "u0000", 5) == 0)
+            return true;
+    return false;
+}
+
+/* The words that libbson reads as doubles, in any case. */
+static const char *const double_words[] = {"nan", "inf", "infinity"};
+
+/* Does a scanned string spell a number, or one of the words for numbers that are not finite? */
+static bool spells_double(scan_t string)
+{
+    string.at++;
+    string.at += *string.at == '-' || *string.at == '+';
+    for (size_t i = 0; i < sizeof double_words / sizeof *double_words; i++) {
+        size_t length = strlen(double_words[i]);
+        if ((size_t)(string.end - string.at) == length + 1 &&
+            strncasecmp(string.at, double_words[i], length) == 0)
+            return true;
+    }
+    const char *first = string.at;
+    while (is_digit(*string.at))
+        string.at++;
+    bool point = *string.at == '.';
+    string.at += point;
+    while (is_digit(*string.at))
+        string.at++;
+    if (string.at - first == point)
+        return false;
+    if (*string.at == 'e' || *string.at == 'E') {
+        string.at++;
+        string.at += *string.at == '-' || *string.at == '+';
+        if (!scan_digits(&string))
+            return false;
+    }
+    return *string.at == '"';
+}
+
+/* The first number in the scanned text that has more than 32 bits, or NULL. */
+static const char *beyond_32_bits(const char *text, const char *end)
+{
+    static const char limit[] = "4294967295";
+    for (; text < end; text++) {
+        const char *first = text;
+        while (text < end && is_digit(*text))
+            text++;
+        size_t count = (size_t)(text - first);
+        if (count >= sizeof limit || (count == sizeof limit - 1 && memcmp(first, limit, count) > 0))
+            return first;
+    }
+    return NULL;
+}
+
+/* Refuse a value of a notation that libbson reads as another value, without an error. */
+static bool check_content(scan_t *scan, const char *value, name_kind_t kind)
+{
+    const scan_t content = {.at = value, .end = scan->at};
+    if (kind == NAME_CODE && has_nul(value, scan->at))
+        return fail_at(scan, value, "code with \\u0000 cannot be read from JSON");
+    if (kind == NAME_DOUBLE && *value == '"' && !spells_double(content))
+        return fail_at(scan, value, "the text is not a number");
+    const char *beyond = kind == NAME_TIMESTAMP ? beyond_32_bits(value, scan->at) : NULL;
+    return !beyond || fail_at(scan, beyond, "a number of a timestamp has more than 32 bits");
+}
+
 /* `previous` is the kind of the name before; it becomes the kind of this name. */
 static bool scan_member(scan_t *scan, int depth, bool in_array, name_kind_t *previous)
 {
@@ -249,10 +327,12 @@ static bool scan_member(scan_t *scan, int depth, bool in_array, name_kind_t *pre
     if (peek(scan) != ':')
         return fail_at(scan, scan->at, "a colon is missing after a name");
     scan->at++;
+    skip_space(scan);
+    const char *value = scan->at;
     scan->scopes += kind == NAME_SCOPE;
     bool good = scan_value(scan, depth, false);
     scan->scopes -= kind == NAME_SCOPE;
-    return good;
+    return good && check_content(scan, value, kind);
 }
 
 /*

@@ -132,7 +132,7 @@ static bool is_null(const spill_field_t *field, const void *record)
     case SPILL_FIELD_VALUE:
     case SPILL_FIELD_POINTER:
         value = field_value(field, record);
-        return !value || !value->data;
+        return !value || value->type == BSON_TYPE_EOD; /* a minKey has no bytes */
     default:
         return false;
     }

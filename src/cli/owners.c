@@ -10,6 +10,7 @@
 typedef struct owners_options {
     const char *prefix;
     int64_t limit;
+    bool no_newest;
 } owners_options_t;
 
 static const owners_options_t DEFAULTS = {.limit = INT64_MAX};
@@ -50,15 +51,17 @@ static spill_code_t list_owners(spill_cli_session_t *session, spill_error_t *err
     const owners_options_t *options = session->invocation->options;
     listing_t listing = {.invocation = session->invocation};
     spill_cli_stop_on_interrupt(session->store);
+    spill_cli_stop_without_reader();
     int64_t skipped;
-    SPILL_TRY(spill_stats_owners(session->array, options->prefix, print_owner, &listing, &skipped,
-                                 error));
+    spill_code_t code = spill_stats_owners(session->array, options->prefix, !options->no_newest,
+                                           print_owner, &listing, &skipped, error);
     session->found = skipped > 0;
-    if (spill_cli_interrupted())
+    if ((code == SPILL_OK || code == SPILL_CANCELLED) && spill_cli_interrupted())
         return spill_fail(error, SPILL_CANCELLED,
                           "interrupted after %s: the same command starts again with the first "
                           "owner; --prefix and --limit list a part",
                           spill_counted_text(listing.printed, "owner", "owners").text);
+    SPILL_TRY(code);
     if (listing.printed == 0 && !session->invocation->json && !session->invocation->quiet)
         fputs(options->prefix ? "no owner begins with this text\n" : "there is no owner\n", stderr);
     return SPILL_OK;
@@ -77,6 +80,8 @@ static const spill_option_t OPTIONS[] = {
      "Only owners that begin with this text: strings, and ObjectIds by their digits"},
     {"limit", "N", SPILL_OPTION_NUMBER, offsetof(owners_options_t, limit),
      "Stop after N owners (all)"},
+    {"no-newest", NULL, SPILL_OPTION_FLAG, offsetof(owners_options_t, no_newest),
+     "Do not find the latest times, so that no element is read"},
     {0}};
 
 const spill_command_t spill_command_owners = {
@@ -85,17 +90,19 @@ const spill_command_t spill_command_owners = {
     .arguments_min = 2,
     .arguments_max = 2,
     .summary = "List every owner with the size of its array",
-    .text =
-        "For each owner, in the store's order: the number of elements, the bytes of their "
-        "values, and the latest time of an element, if the definition has a --time-field. With "
-        "layout bucket, all windows of an owner together. With --json a line is {\"owner\": "
-        "..., \"elements\": n, \"bytes\": n, \"newest\": {\"$date\": ...} or null}. The command "
-        "reads each element of the listed owners once; memory does not grow with their number.\n"
-        "\n"
-        "Examples:\n"
-        "  spillway owners feeds.db events\n"
-        "  spillway owners feeds.db events --prefix user-1 --limit 100\n"
-        "  spillway owners feeds.db events --json | jq -s 'sort_by(-.bytes)[:20]'",
+    .text = "For each owner, in the store's order: the number of elements, the bytes of their "
+            "values, and the latest time of an element, if the definition has a --time-field. With "
+            "layout bucket, all windows of an owner together. With --json a line is {\"owner\": "
+            "..., \"elements\": n, \"bytes\": n, \"newest\": {\"$date\": ...} or null}.\n"
+            "\n"
+            "Heads and pages know how many elements they have, so these are not read, except: to "
+            "find the latest times, with layouts reference and subset, and with --partial. Memory "
+            "does not grow with their number.\n"
+            "\n"
+            "Examples:\n"
+            "  spillway owners feeds.db events\n"
+            "  spillway owners feeds.db events --prefix user-1 --limit 100\n"
+            "  spillway owners feeds.db events --json | jq -s 'sort_by(-.bytes)[:20]'",
     .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_PARTIAL,
     .options = OPTIONS,
     .defaults = &DEFAULTS,

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- preparation ----------------------------------------------------------------------------- */
@@ -108,6 +109,45 @@ bool spill_cli_interrupted(void)
 void spill_cli_stop_on_interrupt(spill_store_t *store)
 {
     store->stop = spill_cli_catch_interrupts();
+}
+
+/* ---- the reader of stdout ----------------------------------------------------------------- */
+
+static atomic_bool reader_may_leave;
+
+static void *await_reader(void *unused)
+{
+    (void)unused;
+    struct pollfd output = {.fd =
+                                STDOUT_FILENO}; /* a closed pipe is reported without being asked */
+    while (poll(&output, 1, -1) < 0 && errno == EINTR)
+        continue;
+    if (!(output.revents & (POLLERR | POLLHUP)) || atomic_load(&reader_may_leave))
+        return NULL;
+    raise(SIGPIPE);
+    atomic_store(&interrupted, true); /* whoever started the program ignores the signal */
+    return NULL;
+}
+
+void spill_cli_stop_without_reader(void)
+{
+    struct stat about;
+    pthread_t thread;
+    sigset_t all, before;
+    atomic_store(&reader_may_leave, false);
+    if (fstat(STDOUT_FILENO, &about) != 0 || (!S_ISFIFO(about.st_mode) && !S_ISSOCK(about.st_mode)))
+        return;
+    sigfillset(&all);
+    sigdelset(&all, SIGPIPE);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (pthread_create(&thread, NULL, await_reader, NULL) == 0)
+        pthread_detach(thread);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void spill_cli_reader_may_leave(void)
+{
+    atomic_store(&reader_may_leave, true);
 }
 
 /* ---- lines of stdin -------------------------------------------------------------------------- */

@@ -48,6 +48,19 @@ void spill_cli_await_interrupt(void);
 /* Catch both, and end long work on the store when one arrives. */
 void spill_cli_stop_on_interrupt(spill_store_t *store);
 
+/* ---- the reader of stdout ----------------------------------------------------------------- */
+
+/*
+ * For a command that only reads, and may print nothing for long: from now on, if stdout is a pipe
+ * and its reader closes it, end the program at once, as a write to the pipe would (SIGPIPE). If
+ * that signal is ignored, the program counts as interrupted. If no thread can be started, the next
+ * write ends the program.
+ */
+void spill_cli_stop_without_reader(void);
+
+/* All results are known. A reader that leaves before the program's end is no reason to stop. */
+void spill_cli_reader_may_leave(void);
+
 /* ---- lines of stdin -------------------------------------------------------------------------- */
 
 /* Lines of stdin as they arrive, for commands that must not wait for the end of a live pipe. */

@@ -333,7 +333,8 @@ typedef struct export_run {
     const char *heads; /* their collection */
     const char *names; /* of the definition, as JSON */
     bool bucket;
-    bool found; /* anything was printed */
+    int64_t *lines; /* printed */
+    bool found;     /* anything was printed, or cannot be printed */
     spill_array_t *array;
 } export_run_t;
 
@@ -383,6 +384,7 @@ static bool print_element(void *context, const spill_value_t *owner, const spill
     else
         spill_cli_print_canonical(&exported_record, &line);
     bson_free(json);
+    ++*run->lines;
     return !ferror(stdout);
 }
 
@@ -400,6 +402,7 @@ static bool print_document(void *context, const char *collection, const bson_t *
     const document_line_t line = {collection, json, is_head ? run->names : NULL};
     spill_cli_print_record(&document_record, &line);
     bson_free(json);
+    ++*run->lines;
     return !ferror(stdout);
 }
 
@@ -416,12 +419,14 @@ static spill_code_t export_elements(spill_cli_session_t *session, export_run_t *
 {
     if (!spill_array_has_unmanaged(run->array))
         return spill_array_export(run->array, session->owner, print_element, run, error);
-    if (session->owner)
-        return export_owner(run, session->owner, error);
+    if (session->owner) {
+        SPILL_TRY(export_owner(run, session->owner, error));
+        return run->found ? SPILL_OK : spill_check_unheaded(run->array, session->owner, error);
+    }
     int64_t skipped;
     spill_code_t code = spill_each_array(run->array, export_owner, run, &skipped, error);
     session->found = skipped > 0;
-    return code;
+    return spill_end_walk(run->array, code, error);
 }
 
 /*
@@ -464,6 +469,7 @@ static spill_code_t export_array(spill_cli_session_t *session, spill_error_t *er
                         .heads = definition->collection,
                         .names = text,
                         .bucket = spill_cli_is_bucket(session),
+                        .lines = &session->walk.lines,
                         .array = session->array};
     spill_code_t code = options->documents ? export_documents(session, &run, error)
                                            : export_elements(session, &run, error);
@@ -476,9 +482,18 @@ static spill_code_t export_array(spill_cli_session_t *session, spill_error_t *er
 
 static spill_code_t export_arrays(spill_cli_session_t *session, spill_error_t *error)
 {
-    if (session->owner && spill_cli_is_bucket(session))
-        return spill_cli_each_window(session, export_array, error);
-    return export_array(session, error);
+    spill_cli_stop_on_interrupt(session->store);
+    spill_cli_stop_without_reader();
+    session->walk.lines = 0;
+    spill_code_t code = session->owner && spill_cli_is_bucket(session)
+                            ? spill_cli_each_window(session, export_array, error)
+                            : export_array(session, error);
+    if (code != SPILL_CANCELLED || !session->owner || !spill_cli_interrupted())
+        return code;
+    return spill_fail(error, code,
+                      "interrupted after %s: the output ends there; the same command starts again "
+                      "with the first element",
+                      spill_counted_text(session->walk.lines, "line", "lines").text);
 }
 
 static spill_exit_t run_export(const spill_invocation_t *invocation)

@@ -1,6 +1,7 @@
 /* stats and threshold: numbers, lengths and sizes of arrays, and how many elements a head should
  * hold. */
 #include "cli/cli.h"
+#include "cli/process.h"
 #include "tools/definition_jobs.h"
 #include "util/error.h"
 #include "util/text.h"
@@ -117,6 +118,7 @@ static spill_exit_t run_stats(const spill_invocation_t *invocation)
         return spill_cli_usage(invocation, "--limit is at most %d", TOP_MAX);
     if (invocation->argument_count > 2)
         return spill_cli_with_array(invocation, SPILL_CLI_READ, stats_of_owner);
+    spill_cli_stop_without_reader();
     return spill_cli_with_arrays(invocation, SPILL_CLI_READ, stats_of_array, NULL);
 }
 
@@ -133,8 +135,10 @@ const spill_command_t spill_command_stats = {
     .arguments_max = 3,
     .summary = "Show how many elements there are and how long the arrays",
     .text = "Owners, elements, bytes, exact nearest-rank percentiles of the arrays' lengths, and "
-            "the largest owners. Reads every element once; memory does not grow with their "
-            "number, because only the number of owners for each length is kept.\n"
+            "the largest owners. Heads and pages know how many elements they have, so these are "
+            "not read, except with layouts reference and subset, and with --partial. A damaged "
+            "element is found by `verify`. Memory does not grow with the number of elements, "
+            "because only the number of owners for each length is kept.\n"
             "\n"
             "With OWNER, for layout bucket: the number of elements in each of its windows, with "
             "sum, average, minimum and maximum of their values; then all windows together. No "

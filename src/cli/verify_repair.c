@@ -6,6 +6,7 @@
 #include "cli/drop_orphans.h"
 #include "cli/process.h"
 #include "definition/schema.h"
+#include "store/store.h"
 #include "util/error.h"
 #include "util/text.h"
 
@@ -81,10 +82,15 @@ static void report_damage(const spill_cli_session_t *session)
 {
     verification_t *verification = session->context;
     const char *damage = spill_store_damage(session->store);
-    if (!damage)
-        return;
-    spill_cli_print_store_finding(session->invocation, damage);
-    verification->total.findings++;
+    const spill_store_t *store = session->store;
+    spill_error_t label = {.code = SPILL_OK};
+    if (store->ops->check_label)
+        store->ops->check_label(store, &label);
+    if (damage)
+        spill_cli_print_store_finding(session->invocation, damage);
+    if (label.code != SPILL_OK)
+        spill_cli_print_store_finding(session->invocation, label.message);
+    verification->total.findings += (damage != NULL) + (label.code != SPILL_OK);
 }
 
 static spill_exit_t run_verify(const spill_invocation_t *invocation)

@@ -91,7 +91,7 @@ static void walk_owner(void *context, spill_array_t *array, int64_t owners)
 void spill_cli_walk_start(spill_cli_walk_t *walk, const spill_invocation_t *invocation,
                           spill_store_t *store, const char *done)
 {
-    *walk = (spill_cli_walk_t){.command = invocation->command, .done = done};
+    *walk = (spill_cli_walk_t){.command = invocation->command, .done = done, .lines = -1};
     if (!done)
         return;
     spill_cli_progress_start(&walk->progress, invocation->quiet);
@@ -105,12 +105,16 @@ spill_code_t spill_cli_walk_end(spill_cli_walk_t *walk, spill_store_t *store, sp
 {
     int64_t owners = walk->before + walk->owners;
     const char *next = walk->command->interrupted;
+    spill_cli_reader_may_leave();
     if (!walk->done)
         return code;
     spill_cli_progress_break(&walk->progress);
     store->walked = NULL;
     if (code != SPILL_CANCELLED || !spill_cli_interrupted() || !next)
         return code;
-    return spill_fail(error, code, "interrupted after %" PRId64 " %s: %s", owners,
-                      spill_cli_plural(owners, "owner", "owners"), next);
+    spill_counted_text_t whole = spill_counted_text(owners, "owner", "owners");
+    if (walk->lines < 0)
+        return spill_fail(error, code, "interrupted after %s: %s", whole.text, next);
+    return spill_fail(error, code, "interrupted after %s, and %s in all: %s", whole.text,
+                      spill_counted_text(walk->lines, "line", "lines").text, next);
 }

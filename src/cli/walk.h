@@ -12,6 +12,7 @@ typedef struct spill_cli_walk {
     char name[SPILL_NAME_SIZE]; /* of the definition that is walked; "" before the first */
     int64_t owners;             /* of it, so far */
     int64_t before;             /* of the definitions before it */
+    int64_t lines;              /* printed so far; -1: only owners are counted */
     int64_t all;                /* owners of the definition; -1: not counted yet, 0: unknown */
 } spill_cli_walk_t;
 
@@ -25,7 +26,8 @@ void spill_cli_walk_start(spill_cli_walk_t *walk, const spill_invocation_t *invo
 
 /*
  * End the walks with the result `code`: erase the line. If Ctrl-C ended one, set a message with
- * the number of owners and with what the command's row says about continuing. Returns `code`.
+ * the numbers of owners and of lines, and with what the command's row says about continuing.
+ * Returns `code`.
  */
 spill_code_t spill_cli_walk_end(spill_cli_walk_t *walk, spill_store_t *store, spill_code_t code,
                                 spill_error_t *error);

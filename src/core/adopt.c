@@ -65,7 +65,7 @@ spill_code_t spill_array_adopt(spill_array_t *array, const spill_value_t *owner,
     bool ignored;
     adopted = adopted != NULL ? adopted : &ignored;
     *adopted = false;
-    SPILL_CHECK_POINTERS(error, array, owner);
+    SPILL_CHECK_ARRAY(error, array, owner);
     SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
     SPILL_TRY(spill_array_check_built(array, error));
     SPILL_TRY(check_layout(array, error));

@@ -2,6 +2,7 @@
 #include "layout/append.h"
 #include "bson/element_fields.h"
 #include "bson/value.h"
+#include "bson/value_text.h"
 #include "core/array.h"
 #include "core/building.h"
 #include "definition/schema.h"
@@ -65,6 +66,7 @@ static spill_code_t check_elements(const spill_owner_t *owner, const spill_value
     const int64_t around = bytes_around(owner);
     for (size_t i = 0; i < count; i++) {
         SPILL_TRY(spill_array_check_element(&elements[i], i, error));
+        SPILL_TRY(spill_array_check_text(owner->array, &elements[i], i, error));
         if (spill_schema_of(&owner->array->definition)->has_referenced_elements)
             SPILL_TRY(check_stored(owner, &elements[i], i, error));
         SPILL_TRY(check_id(&owner->array->definition, &elements[i], i, error));
@@ -82,9 +84,20 @@ static spill_code_t check_elements(const spill_owner_t *owner, const spill_value
     return SPILL_OK;
 }
 
+/* A read of an owner with any bytes succeeds; an append would make one that drivers cannot read. */
+static spill_code_t check_owner_text(const spill_owner_t *owner, spill_error_t *error)
+{
+    if (owner->array->keeps_any_text)
+        return SPILL_OK;
+    spill_code_t code = spill_value_check_text(owner->value, error);
+    return code == SPILL_OK ? SPILL_OK : spill_fail_prefix(error, code, "the owner's _id");
+}
+
 static spill_code_t check_op(const spill_op_t *op, spill_error_t *error)
 {
-    if (op != NULL && (op->id == NULL || op->id_bytes < 1 || op->id_bytes > SPILL_OP_ID_MAX))
+    if (op != NULL && op->id == NULL)
+        return spill_fail(error, SPILL_INVALID, "the operation's id is NULL");
+    if (op != NULL && (op->id_bytes < 1 || op->id_bytes > SPILL_OP_ID_MAX))
         return spill_fail(error, SPILL_INVALID, "an operation id has 1 to %d bytes, not %zu",
                           SPILL_OP_ID_MAX, op->id_bytes);
     if (op != NULL && (op->base < 0 || op->base > SPILL_OP_BASE_MAX))
@@ -328,7 +341,9 @@ static spill_code_t copy_options(const spill_append_options_t *given,
     if (given == NULL)
         return SPILL_OK;
     if (given->version != 1 && given->version != SPILL_APPEND_OPTIONS_VERSION)
-        return spill_fail(error, SPILL_INVALID, "append options of version %d, not %d",
+        return spill_fail(error, SPILL_INVALID,
+                          "append options have version %d, but this library needs version %d: "
+                          "initialize them with spill_append_options_init",
                           given->version, SPILL_APPEND_OPTIONS_VERSION);
     options->op = given->op;
     options->update = given->update;
@@ -350,7 +365,7 @@ spill_code_t spill_array_append(spill_array_t *array, const spill_value_t *owner
     spill_append_result_t ignored;
     result = result != NULL ? result : &ignored;
     *result = (spill_append_result_t){.version = SPILL_APPEND_RESULT_VERSION};
-    SPILL_CHECK_POINTERS(error, array, owner, elements);
+    SPILL_CHECK_ARRAY(error, array, owner, elements);
     SPILL_CHECK_ARGUMENT(error, count <= PTRDIFF_MAX / sizeof *elements,
                          "there are more elements than memory holds");
     SPILL_TRY(copy_options(options, &own_options, error));
@@ -358,13 +373,14 @@ spill_code_t spill_array_append(spill_array_t *array, const spill_value_t *owner
     SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
     SPILL_TRY(spill_array_check_built(array, error));
     SPILL_TRY(spill_owner_init(&own, array, owner, error));
+    SPILL_TRY(check_owner_text(&own, error));
     SPILL_TRY(check_elements(&own, elements, count, error));
     SPILL_TRY(check_op(options->op, error));
     SPILL_TRY(spill_array_check_session(array, options->session, count, options->match, error));
-    if (options->update != NULL)
+    if (options->update != NULL) {
         SPILL_TRY(spill_array_check_update(array, options->update, error));
-    if (options->update != NULL)
         SPILL_TRY(spill_array_check_others(&own, options->update, error));
+    }
     spill_code_t code = append_parts(&own, elements, count, options, result, error);
     if (own.grew) /* also after an error */
         spill_windows_retain(array, owner);
@@ -389,8 +405,7 @@ bool spill_array_make_push(spill_array_t *array, const spill_value_t *owner,
     return part.count == count && spill_layout_make_push(&own, &part, filter, update);
 }
 
-/* ---- several owners, in one request to the store ----------------------------------------------
- */
+/* ---- several owners, in one request to the store --------------------------------------------- */
 
 /* The batches that go into the request, in one array for each part of them. */
 typedef struct group {

@@ -8,6 +8,7 @@
 #include "bson/element_fields.h"
 #include "bson/update.h"
 #include "bson/value.h"
+#include "bson/value_text.h"
 #include "core/building.h"
 #include "definition/schema.h"
 #include "layout/adoption.h"
@@ -46,9 +47,10 @@ spill_code_t spill_array_open(spill_store_t *store, const char *name, spill_arra
 {
     SPILL_CHECK_POINTERS(error, array);
     *array = NULL;
-    SPILL_CHECK_POINTERS(error, store, name);
+    SPILL_CHECK_STORE(error, store, name);
     spill_array_t *opened = bson_malloc0(sizeof *opened);
     opened->store = store;
+    atomic_fetch_add(&store->arrays, 1);
     opened->retains = true;
     opened->others = spill_others_new();
     opened->adoption = spill_adoption_new();
@@ -64,10 +66,8 @@ spill_code_t spill_array_open(spill_store_t *store, const char *name, spill_arra
     return code;
 }
 
-void spill_array_close(spill_array_t *array)
+static void release_array(spill_array_t *array)
 {
-    if (array == NULL)
-        return;
     spill_deadline_t outer = spill_timed_suspend();
     spill_spiller_finish(array);
     spill_adoption_free(array);
@@ -75,7 +75,17 @@ void spill_array_close(spill_array_t *array)
     pthread_mutex_destroy(&array->tails_lock);
     spill_append_combiner_free(array->combiner);
     spill_others_free(array->others);
+}
+
+void spill_array_close(spill_array_t *array)
+{
+    if (array == NULL)
+        return;
+    spill_store_t *store = array->store;
+    if (spill_maker_is_current(&store->maker))
+        release_array(array); /* in a child of the process, its locks may be held for ever */
     bson_free(array);
+    atomic_fetch_sub(&store->arrays, 1);
 }
 
 const spill_definition_t *spill_array_get_definition(const spill_array_t *array)
@@ -88,7 +98,7 @@ spill_code_t spill_array_op_base(spill_array_t *array, const spill_value_t *owne
 {
     SPILL_CHECK_POINTERS(error, base);
     *base = 0;
-    SPILL_CHECK_POINTERS(error, array, owner);
+    SPILL_CHECK_ARRAY(error, array, owner);
     SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
     SPILL_SCOPED(spill_response_release) spill_response_t response = SPILL_RESPONSE_INIT;
     SPILL_TRY(spill_owner_init(&own, array, owner, error));
@@ -116,7 +126,7 @@ spill_code_t spill_array_count(spill_array_t *array, const spill_value_t *owner,
 {
     SPILL_CHECK_POINTERS(error, count);
     *count = (spill_count_t){.version = SPILL_COUNT_VERSION};
-    SPILL_CHECK_POINTERS(error, array, owner);
+    SPILL_CHECK_ARRAY(error, array, owner);
     SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
     SPILL_TRY(spill_owner_init(&own, array, owner, error));
     spill_code_t code = spill_layout_count(&own, count, error);
@@ -127,7 +137,7 @@ spill_code_t spill_array_count(spill_array_t *array, const spill_value_t *owner,
 spill_code_t spill_array_drop_owner(spill_array_t *array, const spill_value_t *owner,
                                     spill_error_t *error)
 {
-    SPILL_CHECK_POINTERS(error, array, owner);
+    SPILL_CHECK_ARRAY(error, array, owner);
     SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
     SPILL_TRY(spill_array_check_built(array, error));
     SPILL_TRY(spill_owner_init(&own, array, owner, error));
@@ -157,6 +167,15 @@ spill_code_t spill_array_check_element(const spill_value_t *element, size_t inde
                           "element %zu has %u bytes: no document holds more than %d", index,
                           element->size_bytes, SPILL_DOCUMENT_BYTES_MAX);
     return SPILL_OK;
+}
+
+spill_code_t spill_array_check_text(const spill_array_t *array, const spill_value_t *element,
+                                    size_t index, spill_error_t *error)
+{
+    if (array->keeps_any_text)
+        return SPILL_OK;
+    spill_code_t code = spill_value_check_text(element, error);
+    return code == SPILL_OK ? SPILL_OK : spill_fail_prefix(error, code, "element %zu", index);
 }
 
 spill_code_t spill_array_check_rank(const spill_definition_t *definition,

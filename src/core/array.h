@@ -11,10 +11,12 @@
  *   others.c         the other definitions of a collection, whose fields an update leaves alone
  *   change.c         edit, remove and trim
  *   walk.c           all elements of an owner, a bounded run at a time
+ *   measure.c        the number and the bytes of the elements, without a read of them
  *   readable.c       the elements of a damaged owner that can be read
  *   adopt.c          make the unmanaged array of one owner managed
  *   owners.c         all owners; drop a definition
  *   orphans.c        delete pages of owners whose documents were deleted
+ *   unheaded.c       pages and documents that a walk over the owners does not reach
  *   windows.c        the windows of an owner (layout bucket)
  *   bucket.c         append to windows and read them; bucket_change.c edits, removes and trims
  *   verify.c         verify: inspect each owner (verify_owner.c, verify_referenced.c, verify_ids.c)
@@ -78,6 +80,13 @@ spill_code_t spill_array_check_match(const spill_array_t *array, const bson_t *m
  */
 spill_code_t spill_array_check_element(const spill_value_t *element, size_t index,
                                        spill_error_t *error);
+
+/*
+ * Check that all strings of the well-formed element are UTF-8, unless the array keeps any text.
+ * SPILL_INVALID. Cost: one pass over the element.
+ */
+spill_code_t spill_array_check_text(const spill_array_t *array, const spill_value_t *element,
+                                    size_t index, spill_error_t *error);
 
 /*
  * Capped with a sort_field: check that the element's value there can be compared. SPILL_INVALID: it
@@ -165,6 +174,21 @@ spill_code_t spill_each_prepared(spill_array_t *array, size_t at_a_time, spill_p
 spill_code_t spill_each_bucket_owner(spill_array_t *array, spill_each_fn call, void *context,
                                      bool pass_damaged, spill_error_t *error);
 
+/*
+ * SPILL_CORRUPT if there are pages without a head, and no drop has left them, or documents without
+ * the _id of a page: of this owner, or (NULL) of all. Each is logged; the message is the first
+ * one's. Stores to which no other program writes: SPILL_OK. Cost: spill_each_orphan.
+ * (unheaded.c)
+ */
+spill_code_t spill_check_unheaded(spill_array_t *array, const spill_value_t *owner,
+                                  spill_error_t *error);
+
+/*
+ * The end of a walk over all owners that promises all elements: `code` and *error are the walk's.
+ * Return SPILL_CORRUPT also if spill_check_unheaded does. (unheaded.c)
+ */
+spill_code_t spill_end_walk(spill_array_t *array, spill_code_t code, spill_error_t *error);
+
 /* spill_array_export of one owner, for which spill_each_owner calls. (walk.c) */
 spill_code_t spill_walk_owner(spill_array_t *array, const spill_value_t *owner,
                               spill_element_fn visit, void *context, spill_error_t *error);
@@ -178,6 +202,24 @@ spill_code_t spill_walk_any(spill_array_t *array, const spill_value_t *owner,
                             spill_element_fn visit, void *context, bool *managed,
                             spill_error_t *error);
 
+/* The elements of one owner, and the bytes of their values. */
+typedef struct spill_sizes {
+    int64_t elements;
+    int64_t bytes;
+    bool managed; /* false: the array is unmanaged */
+} spill_sizes_t;
+
+/*
+ * Measure an owner's array, which may be unmanaged, without a read of its elements: documents know
+ * how many they have, and their bytes. An absent owner has none. For a walk that lists owners. Not
+ * for referenced elements. Cost: one read of a state for each document, and one of the page with
+ * the trim watermark. SPILL_CANCELLED: the store was asked to stop. SPILL_CORRUPT: a page is
+ * missing; damage inside of a page is not noticed. SPILL_CONFLICT: other programs keep changing
+ * which pages there are. (measure.c)
+ */
+spill_code_t spill_measure_any(spill_array_t *array, const spill_value_t *owner,
+                               spill_sizes_t *sizes, spill_error_t *error);
+
 /* May documents have unmanaged arrays? Other programs write to the store, and the layout is
  * outlier, keep newest. (adopt.c) */
 bool spill_array_has_unmanaged(const spill_array_t *array);
@@ -190,6 +232,12 @@ typedef spill_code_t (*spill_orphan_fn)(void *context, const spill_orphan_t *orp
                                         spill_error_t *error);
 spill_code_t spill_each_orphan(spill_array_t *array, const spill_value_t *owner,
                                spill_orphan_fn call, void *context, spill_error_t *error);
+
+/*
+ * Delete the pages that drops left, by notes that have stayed for their time, and forget the notes.
+ * One batch; *more: there may be others. SPILL_CANCELLED: the store was stopped. (owners.c)
+ */
+spill_code_t spill_array_finish_drops(spill_array_t *array, bool *more, spill_error_t *error);
 
 /*
  * Find the orphan again. *stays: it has the same pages. False: perhaps a drop is in progress. Cost:
@@ -293,8 +341,7 @@ spill_code_t spill_windows_drop(spill_array_t *array, const spill_value_t *owner
  */
 void spill_windows_retain(spill_array_t *array, const spill_value_t *window);
 
-/* ---- appends to several owners (append.c) -----------------------------------------------------
- */
+/* ---- appends to several owners (append.c) ---------------------------------------------------- */
 
 enum { SPILL_BATCHES_MAX = 64 };
 

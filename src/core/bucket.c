@@ -94,7 +94,9 @@ static spill_code_t check_options(const spill_bucket_append_options_t *options,
                                   const groups_t *groups, spill_error_t *error)
 {
     if (options->version != SPILL_BUCKET_APPEND_OPTIONS_VERSION)
-        return spill_fail(error, SPILL_INVALID, "bucket append options of version %d, not %d",
+        return spill_fail(error, SPILL_INVALID,
+                          "bucket append options have version %d, but this library needs version "
+                          "%d: initialize them with spill_bucket_append_options_init",
                           options->version, SPILL_BUCKET_APPEND_OPTIONS_VERSION);
     if (!options->bases && options->base_count > 0)
         return spill_fail(error, SPILL_INVALID, "bucket append options: 'bases' is NULL");
@@ -145,7 +147,7 @@ spill_code_t spill_bucket_append(spill_array_t *array, const spill_value_t *owne
         *appended = NULL;
     if (count)
         *count = 0;
-    SPILL_CHECK_POINTERS(error, array, owner, elements);
+    SPILL_CHECK_ARRAY(error, array, owner, elements);
     SPILL_CHECK_ARGUMENT(error, !appended || count, "'count' is NULL, but 'appended' is not");
     count = count ? count : &ignored;
     SPILL_SCOPED(release_groups) groups_t groups = {0};
@@ -175,7 +177,7 @@ spill_code_t spill_bucket_op_bases(spill_array_t *array, const spill_value_t *ow
         *bases = NULL;
     if (count != NULL)
         *count = 0;
-    SPILL_CHECK_POINTERS(error, array, owner, elements, bases, count);
+    SPILL_CHECK_ARRAY(error, array, owner, elements, bases, count);
     SPILL_SCOPED(release_groups) groups_t groups = {0};
     SPILL_TRY(sort_elements(array, elements, element_count, &groups, error));
     spill_bucket_base_t *all = bson_malloc0(groups.count * sizeof *all);
@@ -347,7 +349,9 @@ static spill_code_t check_read_options(const spill_bucket_read_options_t *option
                                        spill_error_t *error)
 {
     if (options->version != SPILL_BUCKET_READ_OPTIONS_VERSION)
-        return spill_fail(error, SPILL_INVALID, "bucket read options of version %d, not %d",
+        return spill_fail(error, SPILL_INVALID,
+                          "bucket read options have version %d, but this library needs version %d: "
+                          "initialize them with spill_bucket_read_options_init",
                           options->version, SPILL_BUCKET_READ_OPTIONS_VERSION);
     if (options->order != SPILL_NEWEST_FIRST && options->order != SPILL_OLDEST_FIRST)
         return spill_fail(error, SPILL_INVALID, "bucket read options: there is no order %d",
@@ -364,7 +368,7 @@ spill_code_t spill_bucket_read(spill_array_t *array, const spill_value_t *owner,
 {
     SPILL_CHECK_POINTERS(error, slice);
     *slice = NULL;
-    SPILL_CHECK_POINTERS(error, array, owner);
+    SPILL_CHECK_ARRAY(error, array, owner);
     spill_bucket_read_options_t defaults;
     spill_bucket_read_options_init(&defaults);
     options = options ? options : &defaults;

@@ -69,7 +69,7 @@ spill_code_t spill_bucket_find_id(spill_array_t *array, const spill_value_t *own
         window[0] = '\0';
     if (seq != NULL)
         *seq = -1;
-    SPILL_CHECK_POINTERS(error, array, owner, id, window, seq);
+    SPILL_CHECK_ARRAY(error, array, owner, id, window, seq);
     search_t search = {.action = ACTION_FIND, .id = id, .window = window, .seq = seq};
     return by_id(array, owner, &search, error);
 }
@@ -83,7 +83,7 @@ spill_code_t spill_bucket_edit_id(spill_array_t *array, const spill_value_t *own
         window[0] = '\0';
     if (seq != NULL)
         *seq = -1;
-    SPILL_CHECK_POINTERS(error, array, owner, id, element, window, seq);
+    SPILL_CHECK_ARRAY(error, array, owner, id, element, window, seq);
     search_t search = {
         .action = ACTION_EDIT, .id = id, .element = element, .window = window, .seq = seq};
     return by_id(array, owner, &search, error);
@@ -97,7 +97,7 @@ spill_code_t spill_bucket_remove_id(spill_array_t *array, const spill_value_t *o
         window[0] = '\0';
     if (seq != NULL)
         *seq = -1;
-    SPILL_CHECK_POINTERS(error, array, owner, id, window, seq);
+    SPILL_CHECK_ARRAY(error, array, owner, id, window, seq);
     search_t search = {.action = ACTION_REMOVE, .id = id, .window = window, .seq = seq};
     return by_id(array, owner, &search, error);
 }
@@ -134,7 +134,7 @@ spill_code_t spill_bucket_remove_where(spill_array_t *array, const spill_value_t
     spill_window_range_t range = {.newest_first = false};
     if (removed)
         *removed = 0;
-    SPILL_CHECK_POINTERS(error, array, owner, filter);
+    SPILL_CHECK_ARRAY(error, array, owner, filter);
     if (limit < 0)
         return spill_fail(error, SPILL_INVALID, "the limit is %lld, below 0", (long long)limit);
     SPILL_TRY(spill_match_check(filter, error));
@@ -177,7 +177,7 @@ static spill_code_t trim_older(spill_array_t *array, const spill_value_t *owner,
 spill_code_t spill_bucket_trim_older(spill_array_t *array, const spill_value_t *owner,
                                      int64_t time_ms, spill_error_t *error)
 {
-    SPILL_CHECK_POINTERS(error, array, owner);
+    SPILL_CHECK_ARRAY(error, array, owner);
     return trim_older(array, owner, time_ms, INT64_MAX, error);
 }
 
@@ -209,7 +209,7 @@ static spill_code_t count_window(void *context, const spill_value_t *name, const
 spill_code_t spill_bucket_trim_keep(spill_array_t *array, const spill_value_t *owner, int64_t keep,
                                     spill_error_t *error)
 {
-    SPILL_CHECK_POINTERS(error, array, owner);
+    SPILL_CHECK_ARRAY(error, array, owner);
     counting_t counting = {.array = array, .keep = keep};
     spill_window_range_t range = {.newest_first = true};
     int64_t dropped;

@@ -51,6 +51,7 @@ static spill_code_t edit(spill_array_t *array, const spill_value_t *owner, spill
     SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
     SPILL_TRY(spill_array_check_built(array, error));
     SPILL_TRY(spill_array_check_element(element, 0, error));
+    SPILL_TRY(spill_array_check_text(array, element, 0, error));
     SPILL_TRY(spill_array_check_rank(&array->definition, element, error));
     SPILL_TRY(check_same_id(array, owner, which, element, error));
     SPILL_TRY(spill_owner_init(&own, array, owner, error));
@@ -70,7 +71,7 @@ static spill_code_t remove_element(spill_array_t *array, const spill_value_t *ow
 spill_code_t spill_array_edit(spill_array_t *array, const spill_value_t *owner, int64_t seq,
                               const spill_value_t *element, spill_error_t *error)
 {
-    SPILL_CHECK_POINTERS(error, array, owner, element);
+    SPILL_CHECK_ARRAY(error, array, owner, element);
     SPILL_CHECK_ARGUMENT(error, seq >= 0, "a sequence number is 0 or more");
     spill_which_t which = {.seq = seq};
     return edit(array, owner, &which, element, error);
@@ -79,7 +80,7 @@ spill_code_t spill_array_edit(spill_array_t *array, const spill_value_t *owner, 
 spill_code_t spill_array_remove(spill_array_t *array, const spill_value_t *owner, int64_t seq,
                                 spill_error_t *error)
 {
-    SPILL_CHECK_POINTERS(error, array, owner);
+    SPILL_CHECK_ARRAY(error, array, owner);
     SPILL_CHECK_ARGUMENT(error, seq >= 0, "a sequence number is 0 or more");
     spill_which_t which = {.seq = seq};
     return remove_element(array, owner, &which, error);
@@ -135,7 +136,7 @@ spill_code_t spill_array_find_id(spill_array_t *array, const spill_value_t *owne
 {
     if (seq != NULL)
         *seq = -1;
-    SPILL_CHECK_POINTERS(error, array, owner, id, seq);
+    SPILL_CHECK_ARRAY(error, array, owner, id, seq);
     spill_which_t which = {.id = id, .seq = -1};
     SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
     SPILL_TRY(spill_array_check_id(array, id, error));
@@ -149,7 +150,7 @@ spill_code_t spill_array_edit_id(spill_array_t *array, const spill_value_t *owne
 {
     if (seq != NULL)
         *seq = -1;
-    SPILL_CHECK_POINTERS(error, array, owner, id, element);
+    SPILL_CHECK_ARRAY(error, array, owner, id, element);
     spill_which_t which = {.id = id, .seq = -1};
     SPILL_TRY(spill_array_check_id(array, id, error));
     return return_seq(&which, seq, edit(array, owner, &which, element, error));
@@ -160,7 +161,7 @@ spill_code_t spill_array_remove_id(spill_array_t *array, const spill_value_t *ow
 {
     if (seq != NULL)
         *seq = -1;
-    SPILL_CHECK_POINTERS(error, array, owner, id);
+    SPILL_CHECK_ARRAY(error, array, owner, id);
     spill_which_t which = {.id = id, .seq = -1};
     SPILL_TRY(spill_array_check_id(array, id, error));
     return return_seq(&which, seq, remove_element(array, owner, &which, error));
@@ -209,7 +210,7 @@ spill_code_t spill_array_remove_where(spill_array_t *array, const spill_value_t 
     int64_t left = most;
     if (removed)
         *removed = 0;
-    SPILL_CHECK_POINTERS(error, array, owner, filter);
+    SPILL_CHECK_ARRAY(error, array, owner, filter);
     if (limit < 0)
         return spill_fail(error, SPILL_INVALID, "the limit is %lld, below 0", (long long)limit);
     SPILL_TRY(spill_match_check(filter, error));
@@ -243,7 +244,7 @@ static spill_code_t trim_owner(spill_array_t *array, const spill_value_t *owner,
 spill_code_t spill_array_trim(spill_array_t *array, const spill_value_t *owner, int64_t below,
                               spill_error_t *error)
 {
-    SPILL_CHECK_POINTERS(error, array, owner);
+    SPILL_CHECK_ARRAY(error, array, owner);
     SPILL_CHECK_ARGUMENT(error, below >= 0, "a sequence number is 0 or more");
     const spill_trim_t trim = {.below = below};
     return trim_owner(array, owner, &trim, NULL, error);
@@ -255,7 +256,7 @@ spill_code_t spill_array_trim_keep(spill_array_t *array, const spill_value_t *ow
     const spill_trim_t trim = {.below = INT64_MAX, .keep = keep};
     if (below)
         *below = 0;
-    SPILL_CHECK_POINTERS(error, array, owner);
+    SPILL_CHECK_ARRAY(error, array, owner);
     if (keep < 0)
         return spill_fail(error, SPILL_INVALID, "there are no %lld elements to keep",
                           (long long)keep);
@@ -268,7 +269,7 @@ spill_code_t spill_array_trim_older(spill_array_t *array, const spill_value_t *o
     const spill_trim_t trim = {.below = INT64_MAX, .by_time = true, .time_ms = time_ms};
     if (below)
         *below = 0;
-    SPILL_CHECK_POINTERS(error, array, owner);
+    SPILL_CHECK_ARRAY(error, array, owner);
     if (array->definition.time_field[0] == '\0')
         return spill_fail(error, SPILL_INVALID,
                           "definition '%s' does not say what an element's time is (timeField, "

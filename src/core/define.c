@@ -193,7 +193,7 @@ static spill_code_t save(spill_store_t *store, const spill_definition_t *definit
 spill_code_t spill_store_define(spill_store_t *store, const spill_definition_t *definition,
                                 spill_error_t *error)
 {
-    SPILL_CHECK_POINTERS(error, store, definition);
+    SPILL_CHECK_STORE(error, store, definition);
     SPILL_TRY(spill_definition_check(definition, error));
     spill_deadline_t outer = spill_timed_suspend();
     pthread_mutex_lock(&store->defining);
@@ -237,7 +237,7 @@ spill_code_t spill_store_definition(spill_store_t *store, const char *name,
 {
     SPILL_CHECK_POINTERS(error, definition);
     *definition = (spill_definition_t){0};
-    SPILL_CHECK_POINTERS(error, store, name);
+    SPILL_CHECK_STORE(error, store, name);
     SPILL_SCOPED(spill_free_document) bson_t *stored = NULL;
     SPILL_TRY(store->ops->catalog_get(store, SPILL_CATALOG_DEFINITION, name, &stored, error));
     return spill_store_read_definition(store, name, stored, definition, error);
@@ -250,7 +250,7 @@ spill_code_t spill_store_definitions(spill_store_t *store, spill_definition_t **
         *definitions = NULL;
     if (count != NULL)
         *count = 0;
-    SPILL_CHECK_POINTERS(error, store, definitions, count);
+    SPILL_CHECK_STORE(error, store, definitions, count);
     SPILL_SCOPED(spill_listing_release) spill_listing_t names = SPILL_LISTING_INIT;
     SPILL_TRY(store->ops->catalog_names(store, SPILL_CATALOG_DEFINITION, &names, error));
     if (names.count > 0)

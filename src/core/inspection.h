@@ -51,6 +51,7 @@ typedef struct spill_inspection {
     spill_seqs_t unreadable; /* pages (or SPILL_HEAD) that cannot be read */
     int64_t found;
     spill_passed_ids_t ids;
+    bool noted_text;   /* a string that is not UTF-8 was logged: one for each owner */
     int64_t watermark; /* of the head: elements below it do not count */
     /* The head's state at the start. If it differs at the end, the owner changed meanwhile. */
     int64_t rev;

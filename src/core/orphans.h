@@ -15,9 +15,12 @@ typedef struct spill_orphans_summary {
  * only count them. `report` (may be NULL) gets each finding before it is deleted, and those that
  * stay. Pages of an owner that a drop left (a note of it exists) count as pages to delete.
  *
- * Other clients may work at the same time: pages of a head that is made meanwhile stay. A pass that
- * failed can be repeated. Cost: one aggregation over all pages, as in spill_array_verify; one
- * update and a few reads for each owner, and one delete for each page.
+ * Other clients may work at the same time: if a document with the _id appears before the pages are
+ * deleted, they stay. SPILL_CONFLICT: an adoption may still count the pages of an owner; the
+ * message says until when. SPILL_REFUSED: a migration constructs the definition. A pass that failed
+ * can be repeated. A store to which no other program writes has no such pages. Cost: one
+ * aggregation over all pages, as in spill_array_verify; one update, one aggregation and a few reads
+ * for each owner, and one delete for each page.
  */
 spill_code_t spill_drop_orphans(spill_array_t *array, bool look_only, spill_finding_fn report,
                                 void *context, spill_orphans_summary_t *summary,

@@ -39,6 +39,7 @@ spill_code_t spill_array_owners(spill_array_t *array, spill_owner_fn visit, void
                                 spill_error_t *error)
 {
     SPILL_CHECK_POINTERS(error, array);
+    SPILL_TRY(spill_store_check_process(array->store, error));
     SPILL_CHECK_ARGUMENT(error, visit != NULL, "the argument 'visit' is NULL");
     return visit_owners(array, false, visit, context, error);
 }
@@ -74,6 +75,7 @@ spill_code_t spill_bucket_owners(spill_array_t *array, spill_owner_fn visit, voi
                                  spill_error_t *error)
 {
     SPILL_CHECK_POINTERS(error, array);
+    SPILL_TRY(spill_store_check_process(array->store, error));
     SPILL_CHECK_ARGUMENT(error, visit != NULL, "the argument 'visit' is NULL");
     SPILL_TRY(spill_array_check_layout(array, true, "there are no windows", error));
     owners_t owners = {.visit = visit, .context = context};
@@ -123,7 +125,8 @@ static bool call_next(void *context, const spill_value_t *owner)
         return false;
     }
     each->code = each->call(each->context, owner, &each->error);
-    report_walked(each);
+    if (each->code != SPILL_CANCELLED)
+        report_walked(each);
     if (each->code == SPILL_REFUSED && each->pass_refused) {
         spill_store_log(each->array->store, SPILL_LOG_WARNING, "skipped: %s", each->error.message);
         each->refused++;
@@ -258,7 +261,7 @@ spill_code_t spill_each_bucket_owner(spill_array_t *array, spill_each_fn call, v
 static spill_code_t find_note(spill_array_t *array, spill_orphan_t *orphan, spill_error_t *error)
 {
     int64_t incarnation;
-    if (orphan->dropped || !array->store->ops->find_drop)
+    if (orphan->dropped || orphan->strays > 0 || !array->store->ops->find_drop)
         return SPILL_OK;
     SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
     SPILL_TRY(spill_owner_init(&own, array, &orphan->owner, error));
@@ -287,6 +290,34 @@ spill_code_t spill_each_orphan(spill_array_t *array, const spill_value_t *owner,
         SPILL_TRY(find_note(array, &orphan, error));
         SPILL_TRY(call(context, &orphan, error));
     } while (item);
+    return SPILL_OK;
+}
+
+/* ---- notes of drops -------------------------------------------------------------------------- */
+
+static spill_code_t finish_old(spill_array_t *array, const spill_value_t *value,
+                               spill_error_t *error)
+{
+    SPILL_SCOPED(spill_owner_release) spill_owner_t owner = {0};
+    SPILL_TRY(spill_owner_init(&owner, array, value, error));
+    return spill_outlier_finish_old(&owner, error);
+}
+
+spill_code_t spill_array_finish_drops(spill_array_t *array, bool *more, spill_error_t *error)
+{
+    SPILL_SCOPED(spill_listing_release) spill_listing_t owners = SPILL_LISTING_INIT;
+    spill_store_t *store = array->store;
+    *more = false;
+    if (!store->ops->old_drops || !spill_schema_of(&array->definition)->has_pages)
+        return SPILL_OK;
+    SPILL_TRY(store->ops->old_drops(store, &array->definition, &owners, error));
+    for (size_t i = 0; i < owners.count; i++) {
+        if (spill_store_stopped(store))
+            return spill_walk_stopped(error);
+        const spill_item_t item = spill_listing_item(&owners, i);
+        SPILL_TRY(finish_old(array, &item.owner, error));
+    }
+    *more = owners.count == SPILL_DROP_NOTES_LISTED;
     return SPILL_OK;
 }
 
@@ -332,7 +363,9 @@ static spill_code_t drop(spill_store_t *store, const char *name, spill_error_t *
         SPILL_TRY(drop_owners(array, error));
         SPILL_TRY(spill_store_retire(store, &array->definition, &array->binding, &done, error));
         if (done)
-            return SPILL_OK;
+            return store->ops->forget_drops
+                       ? store->ops->forget_drops(store, &array->definition, error)
+                       : SPILL_OK;
     }
     return spill_fail_retryable(error, SPILL_CONFLICT,
                                 "owners of '%s' keep being made, or cannot all be listed: "
@@ -342,7 +375,7 @@ static spill_code_t drop(spill_store_t *store, const char *name, spill_error_t *
 
 spill_code_t spill_store_drop(spill_store_t *store, const char *name, spill_error_t *error)
 {
-    SPILL_CHECK_POINTERS(error, store, name);
+    SPILL_CHECK_STORE(error, store, name);
     spill_deadline_t outer = spill_timed_suspend();
     spill_code_t code = drop(store, name, error);
     spill_deadline_end(outer);

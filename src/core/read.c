@@ -203,7 +203,9 @@ static spill_slice_t *make_slice(spill_reading_t *reading, const spill_read_opti
 static spill_code_t check_options(const spill_read_options_t *options, spill_error_t *error)
 {
     if (options->version != SPILL_READ_OPTIONS_VERSION)
-        return spill_fail(error, SPILL_INVALID, "read options of version %d, not %d",
+        return spill_fail(error, SPILL_INVALID,
+                          "read options have version %d, but this library needs version %d: "
+                          "initialize them with spill_read_options_init",
                           options->version, SPILL_READ_OPTIONS_VERSION);
     if (options->order != SPILL_NEWEST_FIRST && options->order != SPILL_OLDEST_FIRST)
         return spill_fail(error, SPILL_INVALID, "read options: there is no order %d",
@@ -288,7 +290,7 @@ spill_code_t spill_array_read(spill_array_t *array, const spill_value_t *owner,
 {
     SPILL_CHECK_POINTERS(error, slice);
     *slice = NULL;
-    SPILL_CHECK_POINTERS(error, array, owner);
+    SPILL_CHECK_ARRAY(error, array, owner);
     spill_read_options_t defaults;
     spill_read_options_init(&defaults);
     options = options != NULL ? options : &defaults;
@@ -363,7 +365,7 @@ spill_code_t spill_array_top(spill_array_t *array, const spill_value_t *owner, i
 {
     SPILL_CHECK_POINTERS(error, slice);
     *slice = NULL;
-    SPILL_CHECK_POINTERS(error, array, owner);
+    SPILL_CHECK_ARRAY(error, array, owner);
     bool top_n = spill_schema_of(&array->definition)->keeps_top_n;
     if (!spill_schema_of(&array->definition)->has_top && !top_n)
         return spill_fail(error, SPILL_INVALID,

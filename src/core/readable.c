@@ -236,6 +236,8 @@ static spill_code_t read_all(readable_t *readable, spill_error_t *error)
 {
     int64_t most = INT64_MAX;
     while (readable->next < readable->end) {
+        if (readable->visit && spill_store_stopped(readable->owner->array->store))
+            return spill_walk_stopped(error);
         spill_error_t found;
         int64_t left = readable->end - readable->next;
         int64_t numbers = left < most ? left : most;

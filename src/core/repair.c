@@ -6,16 +6,20 @@
  *   2. Finish what dead clients left (layout/repair.c).
  *   3. If all other checks pass, correct counts and sequence numbers from the elements.
  *   4. Report every other finding. Repair cannot correct it, because the right value is not known.
+ *
+ * After all owners, forget old notes of drops.
  */
 #include "layout/repair.h"
 #include "core/array.h"
 #include "core/half_done.h"
 #include "core/inspection.h"
+#include "util/buffer.h"
 #include "util/error.h"
 
 #include <spillway/verify.h>
 
 #include <stdio.h>
+#include <string.h>
 
 typedef struct repair {
     spill_array_t *array;
@@ -48,7 +52,7 @@ static void report_half_done(void *context, int64_t page, const char *text)
 
 /* ---- what the verifier finds ----------------------------------------------------------------- */
 
-enum { TRIES_MAX = 10, ROUNDS_MAX = 1000 };
+enum { TRIES_MAX = 10, ROUNDS_MAX = 1000, SAME_MAX = 2 };
 
 static void report_finding(const repair_t *repair, const spill_finding_t *finding, bool left)
 {
@@ -143,14 +147,33 @@ static spill_code_t fix_found(const repair_t *repair, const spill_owner_t *owner
     return SPILL_OK;
 }
 
-/* Step 3, after an inspection. Inspect again until no finding is left that can be corrected. */
+/* A digest of the findings. After a correction they are others, or there are none. */
+static uint64_t digest_of(const spill_inspection_t *inspection)
+{
+    uint64_t digest = (uint64_t)inspection->found;
+    for (size_t i = 0; i < inspection->kept; i++) {
+        const spill_finding_t *finding = &inspection->findings[i];
+        digest = digest * 31 + spill_hash(finding->text, strlen(finding->text)) +
+                 (uint64_t)finding->page;
+    }
+    return digest;
+}
+
+/*
+ * Step 3, after an inspection. Inspect again until no finding is left that can be corrected. If the
+ * same findings come back after a correction (its answer may have been lost), it does not help.
+ */
 static spill_code_t fix_counts(const repair_t *repair, const spill_owner_t *owner,
                                spill_inspection_t *inspection, spill_error_t *error)
 {
     bool again = true;
-    int tries = 0;
+    int tries = 0, same = 0;
+    uint64_t before = 0;
     for (int round = 1; again; round++) {
-        bool last = tries == TRIES_MAX || round == ROUNDS_MAX, any;
+        uint64_t digest = digest_of(inspection);
+        same = round > 1 && digest == before && tries == 0 ? same + 1 : 0;
+        before = digest;
+        bool last = tries == TRIES_MAX || round == ROUNDS_MAX || same == SAME_MAX, any;
         bool fixes = inspection->found == inspection->fixable && !last;
         SPILL_TRY(fix_found(repair, owner, inspection, fixes, &any, error));
         again = fixes && inspection->found > inspection->indexes && !repair->look_only;
@@ -231,7 +254,7 @@ static spill_code_t repair_orphan(void *context, const spill_orphan_t *orphan, s
         repair->summary->findings++;
     else
         repair->summary->left++;
-    if (repair->look_only)
+    if (repair->look_only || orphan->strays > 0)
         return SPILL_OK;
     SPILL_TRY(spill_owner_init(&owner, repair->array, &orphan->owner, error));
     return spill_outlier_repair_orphan(&owner, orphan, error);
@@ -272,7 +295,12 @@ spill_code_t spill_array_repair(spill_array_t *array, const spill_value_t *owner
     };
     *repair.summary = (spill_repair_summary_t){.version = SPILL_REPAIR_SUMMARY_VERSION};
     SPILL_CHECK_POINTERS(error, array);
-    return repair_all(&repair, owner, error);
+    SPILL_TRY(spill_store_check_process(array->store, error));
+    SPILL_TRY(repair_all(&repair, owner, error));
+    bool more = repair.whole && !look_only;
+    while (more)
+        SPILL_TRY(spill_array_finish_drops(array, &more, error));
+    return SPILL_OK;
 }
 
 spill_code_t spill_find_half_done(spill_array_t *array, spill_finding_fn report, void *context,

@@ -39,6 +39,8 @@ static spill_code_t after_refusal(const spill_owner_t *owner, const spill_reques
         return SPILL_OK;
     case SPILL_REFUSAL_ABSENT:
         return spill_owner_absent(owner, error);
+    case SPILL_REFUSAL_GAPS:
+        return spill_refuse(owner, refusal, error);
     case SPILL_REFUSAL_SESSIONS:
         if (last)
             return spill_refuse(owner, refusal, error);
@@ -89,9 +91,11 @@ spill_code_t spill_array_update_with(spill_array_t *array, const spill_value_t *
     options = options != NULL ? options : &defaults;
     repeated = repeated != NULL ? repeated : &ignored;
     *repeated = false;
-    SPILL_CHECK_POINTERS(error, array, owner, update);
+    SPILL_CHECK_ARRAY(error, array, owner, update);
     if (options->version != SPILL_UPDATE_OPTIONS_VERSION)
-        return spill_fail(error, SPILL_INVALID, "update options of version %d, not %d",
+        return spill_fail(error, SPILL_INVALID,
+                          "update options have version %d, but this library needs version %d: "
+                          "initialize them with spill_update_options_init",
                           options->version, SPILL_UPDATE_OPTIONS_VERSION);
     SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
     SPILL_TRY(spill_array_check_built(array, error));

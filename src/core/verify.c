@@ -92,8 +92,8 @@ spill_code_t spill_inspect_rest(const spill_owner_t *owner, spill_inspection_t *
 }
 
 /*
- * The inspection of a damaged owner leaves out documents, so count the elements by themselves. A
- * server has no elements under their numbers: there the documents have more.
+ * The inspection of a damaged owner leaves out documents, so count the elements by themselves. On a
+ * server the inspected documents can have more elements than that.
  */
 static spill_code_t count_readable(spill_owner_t *owner, spill_inspection_t *inspection,
                                    spill_error_t *error)
@@ -131,7 +131,8 @@ static spill_code_t compare(void *context, const spill_orphan_t *orphan, spill_e
     again_t *again = context;
     (void)error;
     again->same = again->same || (orphan->incarnation == again->orphan->incarnation &&
-                                  orphan->pages == again->orphan->pages);
+                                  orphan->pages == again->orphan->pages &&
+                                  orphan->strays == again->orphan->strays);
     return SPILL_OK;
 }
 
@@ -139,6 +140,9 @@ spill_code_t spill_orphan_stays(spill_array_t *array, const spill_orphan_t *orph
                                 spill_error_t *error)
 {
     again_t again = {.orphan = orphan};
+    *stays = orphan->strays > 0; /* no step puts or deletes such a document */
+    if (*stays)
+        return SPILL_OK;
     spill_code_t code = spill_each_orphan(array, &orphan->owner, compare, &again, error);
     *stays = again.same;
     return code;
@@ -163,6 +167,8 @@ static spill_code_t count_orphan(verify_t *verify, const spill_orphan_t *orphan,
     bool counted = false;
     bson_iter_t iter;
     verify->summary->pages += orphan->pages;
+    if (orphan->strays > 0)
+        return SPILL_OK;
     SPILL_TRY(has_head(verify->array, &orphan->owner, &counted, error));
     if (!counted && bson_iter_init_find(&iter, &verify->last, "")) {
         spill_value_t last = spill_value_from_iter(&iter);
@@ -233,6 +239,7 @@ spill_code_t spill_array_verify(spill_array_t *array, const spill_value_t *owner
     };
     *verify.summary = (spill_verify_summary_t){.version = SPILL_VERIFY_SUMMARY_VERSION};
     SPILL_CHECK_POINTERS(error, array);
+    SPILL_TRY(spill_store_check_process(array->store, error));
     bson_init(&verify.last);
     spill_code_t code = owner != NULL
                             ? verify_owner(&verify, owner, error)

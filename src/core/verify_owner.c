@@ -12,8 +12,10 @@
  */
 #include "core/inspection.h"
 #include "layout/document_limits.h"
+#include "layout/drop.h"
 #include "layout/locate.h"
 
+#include "bson/value_text.h"
 #include "definition/schema.h"
 #include "util/error.h"
 
@@ -165,6 +167,40 @@ static void check_order(spill_inspection_t *inspection, int64_t page, const spil
                              progress->end);
 }
 
+/*
+ * A string that is not UTF-8 breaks no invariant: a program without Spillway may have written it.
+ * Log the first one of the owner, because some drivers cannot read it.
+ */
+static void note_text(spill_inspection_t *inspection, const spill_run_t *run)
+{
+    spill_error_t error;
+    const spill_owner_t *owner = inspection->owner;
+    for (size_t i = 0; i < run->count && !inspection->noted_text; i++) {
+        spill_element_t element = spill_run_element(run, i);
+        if (spill_value_check_text(&element.value, &error) == SPILL_OK)
+            continue;
+        char *name = spill_value_to_json(owner->value, false);
+        spill_store_log(
+            owner->array->store, SPILL_LOG_WARNING,
+            "owner %.100s of '%s': element %" PRId64 ": %s; some drivers cannot read it",
+            name ? name : "?", owner->array->definition.name, element.seq, error.message);
+        bson_free(name);
+        inspection->noted_text = true;
+    }
+}
+
+/* The step that raises the watermark drops the head's elements below it. */
+static void check_trimmed(spill_inspection_t *inspection, int64_t page, const spill_state_t *state,
+                          const spill_progress_t *progress)
+{
+    if (page == SPILL_HEAD && spill_schema_of(&inspection->owner->array->definition)->has_pages &&
+        spill_state_slots(state) > 0 && state->first < progress->watermark)
+        spill_inspection_add(inspection, page, 5,
+                             "has elements from %" PRId64 " on, and the elements below %" PRId64
+                             " are trimmed",
+                             state->first, progress->watermark);
+}
+
 static void check_document(spill_inspection_t *inspection, int64_t page,
                            const spill_response_t *response, spill_progress_t *progress)
 {
@@ -176,8 +212,10 @@ static void check_document(spill_inspection_t *inspection, int64_t page,
     }
     check_bounds(inspection, page, state);
     check_elements(inspection, page, state, &response->run);
+    note_text(inspection, &response->run);
     check_ops(inspection, page, state, &response->ops);
     check_order(inspection, page, state, progress);
+    check_trimmed(inspection, page, state, progress);
     spill_progress_pass(inspection, page, state, progress);
 }
 
@@ -387,8 +425,20 @@ static spill_code_t first_page(spill_inspection_t *inspection, const spill_state
     return code == SPILL_CORRUPT ? SPILL_OK : code; /* the page's own look finds it */
 }
 
-/* A damaged head may count far too many pages. Verify must end anyway. */
-enum { MISSING_MAX = 1000 };
+/*
+ * A damaged head may count far too many pages. Verify must end anyway: after SEARCHED_AT missing
+ * pages in a row it asks whether any later one exists, and after MISSING_MAX it skips the others.
+ */
+enum { SEARCHED_AT = 100, MISSING_MAX = 1000 };
+
+/* Is there a page behind this one? If that cannot be known, there may be. */
+static bool may_go_on(const spill_inspection_t *inspection, const spill_state_t *head, int64_t page)
+{
+    SPILL_SCOPED(spill_response_release) spill_response_t last = SPILL_RESPONSE_INIT;
+    spill_code_t code =
+        spill_outlier_find_left_over(inspection->owner, head->incarnation, &last, NULL);
+    return code != SPILL_OK || (last.state.present && last.state.page > page);
+}
 
 static spill_code_t inspect_pages(spill_inspection_t *inspection, const spill_state_t *head,
                                   spill_progress_t *progress, spill_error_t *error)
@@ -398,10 +448,13 @@ static spill_code_t inspect_pages(spill_inspection_t *inspection, const spill_st
     for (int64_t page = 0; code == SPILL_OK && page < head->pages; page++) {
         code = page < first ? inspect_trimmed(inspection, page, head, error)
                             : inspect_page(inspection, page, head, progress, &missing, error);
-        if (code == SPILL_OK && missing == MISSING_MAX && page < head->pages - 2) {
+        bool many = missing == MISSING_MAX ||
+                    (missing == SEARCHED_AT && !may_go_on(inspection, head, page));
+        if (code == SPILL_OK && many && page < head->pages - 2) {
             spill_inspection_add(inspection, page, 2,
-                                 "%d pages in a row are missing: skipped those up to page %" PRId64,
-                                 MISSING_MAX, head->pages - 2);
+                                 "%" PRId64
+                                 " pages in a row are missing: skipped those up to page %" PRId64,
+                                 missing, head->pages - 2);
             page = head->pages - 2; /* the last is next */
         }
     }

@@ -131,6 +131,9 @@ static spill_code_t inspect_documents(referenced_t *referenced, spill_error_t *e
         SPILL_TRY(spill_referenced_walk(referenced->inspection->owner, head, head->first, &walk,
                                         &response, error));
         inspect_run(referenced, &response.run);
+        if (response.state.source_rev > head->rev)
+            spill_inspection_add(referenced->inspection, response.state.page, 7,
+                                 "is a copy of a head that was changed more often than this one");
     }
     return SPILL_OK;
 }

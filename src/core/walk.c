@@ -186,6 +186,8 @@ static spill_code_t export_owner(void *context, const spill_value_t *owner, spil
     if (walk->array->store->options.partial)
         return spill_readable_walk(&own, walk->visit, walk->context, &elements, error);
     while (!stretch.last) {
+        if (spill_store_stopped(walk->array->store))
+            return spill_walk_stopped(error);
         SPILL_TRY(spill_stretch_read(&own, &stretch, error));
         for (size_t i = 0; i < stretch.run->count; i++) {
             spill_element_t element = spill_run_element(stretch.run, i);
@@ -264,15 +266,27 @@ spill_code_t spill_walk_any(spill_array_t *array, const spill_value_t *owner,
                                 array->definition.name);
 }
 
+/* An owner without elements may have lost its head. */
+static spill_code_t walk_found(const walk_t *walk, const spill_value_t *owner, spill_error_t *error)
+{
+    counted_t counted = {.walk = walk};
+    walk_t counts = *walk;
+    counts.visit = count_element;
+    counts.context = &counted;
+    SPILL_TRY(export_owner(&counts, owner, error));
+    return counted.elements > 0 ? SPILL_OK : spill_check_unheaded(walk->array, owner, error);
+}
+
 spill_code_t spill_array_export(spill_array_t *array, const spill_value_t *owner,
                                 spill_element_fn visit, void *context, spill_error_t *error)
 {
     SPILL_CHECK_POINTERS(error, array);
+    SPILL_TRY(spill_store_check_process(array->store, error));
     SPILL_CHECK_ARGUMENT(error, visit != NULL, "the argument 'visit' is NULL");
     walk_t walk = {.array = array, .whole = !owner, .visit = visit, .context = context};
     if (owner != NULL)
-        return export_owner(&walk, owner, error);
-    return spill_each_owner(array, export_owner, &walk, true, error);
+        return walk_found(&walk, owner, error);
+    return spill_end_walk(array, spill_each_owner(array, export_owner, &walk, true, error), error);
 }
 
 /* ---- documents ------------------------------------------------------------------------------- */
@@ -334,13 +348,18 @@ static spill_code_t show_pages(const documents_t *documents, const spill_owner_t
                                const spill_state_t *head, spill_error_t *error)
 {
     SPILL_SCOPED(spill_response_release) spill_response_t response = SPILL_RESPONSE_INIT;
-    bool referenced = spill_schema_of(&documents->array->definition)->has_referenced_elements;
+    const spill_schema_t *schema = spill_schema_of(&documents->array->definition);
+    bool referenced = schema->has_referenced_elements, newest = schema->appends_to_head;
     int64_t missing = 0, counted;
     SPILL_TRY(first_counted(owner, head, &counted, error));
     for (int64_t page = referenced ? head->watermark : 0; page < head->pages; page++) {
+        if (spill_store_stopped(documents->array->store))
+            return spill_walk_stopped(error);
         SPILL_TRY(show_document(documents, owner, page, &response, error));
         missing = response.state.present || page < counted ? 0 : missing + 1;
-        SPILL_TRY(spill_owner_check_missing(owner, head, page, missing, error));
+        bool last = page == head->pages - 1; /* with keep oldest, it is counted before it is made */
+        if (missing > 0 && (newest || !last))
+            SPILL_TRY(spill_owner_check_counted(owner, head, page, error));
     }
     return SPILL_OK;
 }
@@ -359,9 +378,11 @@ spill_code_t spill_array_documents(spill_array_t *array, const spill_value_t *ow
                                    spill_document_fn visit, void *context, spill_error_t *error)
 {
     SPILL_CHECK_POINTERS(error, array);
+    SPILL_TRY(spill_store_check_process(array->store, error));
     SPILL_CHECK_ARGUMENT(error, visit != NULL, "the argument 'visit' is NULL");
     documents_t documents = {.array = array, .plain = plain, .visit = visit, .context = context};
     if (owner != NULL)
         return show_owner(&documents, owner, error);
-    return spill_each_owner(array, show_owner, &documents, true, error);
+    return spill_end_walk(array, spill_each_owner(array, show_owner, &documents, true, error),
+                          error);
 }

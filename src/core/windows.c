@@ -119,7 +119,7 @@ spill_code_t spill_bucket_windows(spill_array_t *array, const spill_value_t *own
                                   const char *from, const char *to, spill_order_t order,
                                   spill_bucket_window_fn visit, void *context, spill_error_t *error)
 {
-    SPILL_CHECK_POINTERS(error, array, owner);
+    SPILL_CHECK_ARRAY(error, array, owner);
     SPILL_CHECK_ARGUMENT(error, order == SPILL_NEWEST_FIRST || order == SPILL_OLDEST_FIRST,
                          "there is no such order");
     SPILL_CHECK_ARGUMENT(error, visit != NULL, "the argument 'visit' is NULL");
@@ -138,7 +138,7 @@ spill_code_t spill_bucket_statistics(spill_array_t *array, const spill_value_t *
         *statistics = (spill_statistics_t){.version = SPILL_STATISTICS_VERSION};
     if (windows != NULL)
         *windows = 0;
-    SPILL_CHECK_POINTERS(error, array, owner, statistics);
+    SPILL_CHECK_ARRAY(error, array, owner, statistics);
     summing_t summing = {.array = array};
     spill_window_range_t range = {.from = from, .to = to};
     spill_code_t code = spill_each_window(array, owner, &range, show_window, &summing, error);
@@ -191,7 +191,7 @@ spill_code_t spill_bucket_drop_before(spill_array_t *array, const spill_value_t 
 {
     if (dropped != NULL)
         *dropped = 0;
-    SPILL_CHECK_POINTERS(error, array, owner);
+    SPILL_CHECK_ARRAY(error, array, owner);
     int64_t count = 0;
     bool more;
     SPILL_TRY(spill_array_check_layout(array, true, "there are no windows", error));
@@ -212,7 +212,7 @@ spill_code_t spill_bucket_drop_older(spill_array_t *array, const spill_value_t *
     char window[SPILL_WINDOW_SIZE];
     if (dropped)
         *dropped = 0;
-    SPILL_CHECK_POINTERS(error, array, owner);
+    SPILL_CHECK_ARRAY(error, array, owner);
     SPILL_TRY(spill_array_check_layout(array, true, "there are no windows", error));
     SPILL_TRY(spill_window_of_time(array->definition.window, time_ms, window, error));
     return spill_bucket_drop_before(array, owner, window, dropped, error);

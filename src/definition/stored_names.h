@@ -136,6 +136,9 @@
 #define SPILL_STORED_NOTE_DROP "drop"
 #define SPILL_STORED_NOTE_DROP_ALL "dropAll"
 
+/* When the note of an owner was last written, by the server's clock. */
+#define SPILL_STORED_NOTE_AT "at"
+
 /* Incarnations up to this one have ended. A note also has SPILL_STORED_INCARNATION and ..._REV. */
 #define SPILL_STORED_NOTE_ENDED "ended"
 
@@ -149,6 +152,7 @@
 /* Filters, sort orders and indexes of pages name these fields by their paths. */
 #define SPILL_STORED_PAGE_FIRST SPILL_STORED_ROOT "." SPILL_STORED_FIRST
 #define SPILL_STORED_PAGE_INCARNATION SPILL_STORED_ROOT "." SPILL_STORED_INCARNATION
+#define SPILL_STORED_PAGE_SOURCE_REV SPILL_STORED_ROOT "." SPILL_STORED_SOURCE_REV
 #define SPILL_STORED_PAGE_LEASE SPILL_STORED_ROOT "." SPILL_STORED_LEASE
 #define SPILL_STORED_PAGE_OWNER "_id." SPILL_STORED_ID_OWNER
 #define SPILL_STORED_PAGE_NUMBER "_id." SPILL_STORED_ID_PAGE

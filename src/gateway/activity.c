@@ -2,6 +2,7 @@
 
 #include "gateway/gateway_log.h"
 #include "gateway/relay/classify.h"
+#include "store/server_code.h"
 #include "util/buffer.h"
 #include "util/clock.h"
 
@@ -19,6 +20,7 @@ struct spill_activity {
     uint8_t secret[16]; /* of hashes */
     bool shows_owners;
     atomic_int_fast64_t adoptions;
+    atomic_int_fast64_t errors[SPILL_ACTIVITY_ERRORS];
     pthread_mutex_t lock; /* for what follows */
     spill_activity_owner_row_t owners[SPILL_ACTIVITY_OWNERS];
     size_t owner_count;
@@ -198,6 +200,80 @@ void spill_activity_refused(spill_activity_t *activity, const char *command, con
     BSON_APPEND_INT64(fields, "count", count);
     spill_gateway_log("refused", fields);
 }
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+const char *spill_activity_error_name(spill_activity_error_t class)
+{
+    static const char *const names[] = {[SPILL_ACTIVITY_UNAVAILABLE] = "unavailable",
+                                        [SPILL_ACTIVITY_DENIED] = "denied",
+                                        [SPILL_ACTIVITY_INVALID] = "invalid",
+                                        [SPILL_ACTIVITY_TOO_LARGE] = "too_large",
+                                        [SPILL_ACTIVITY_TIME] = "time",
+                                        [SPILL_ACTIVITY_CONFLICT] = "conflict",
+                                        [SPILL_ACTIVITY_OVERLOAD] = "overload",
+                                        [SPILL_ACTIVITY_OTHER] = "other"};
+    return names[class];
+}
+
+static spill_activity_error_t class_of_meaning(spill_server_meaning_t meaning)
+{
+    switch (meaning) {
+    case SPILL_SERVER_MEANS_NOT_DONE:
+    case SPILL_SERVER_MEANS_PERHAPS:
+        return SPILL_ACTIVITY_UNAVAILABLE;
+    case SPILL_SERVER_MEANS_DENIED:
+        return SPILL_ACTIVITY_DENIED;
+    case SPILL_SERVER_MEANS_INVALID:
+        return SPILL_ACTIVITY_INVALID;
+    case SPILL_SERVER_MEANS_TOO_LARGE:
+        return SPILL_ACTIVITY_TOO_LARGE;
+    case SPILL_SERVER_MEANS_OTHER:
+        break;
+    }
+    return SPILL_ACTIVITY_OTHER;
+}
+
+spill_activity_error_t spill_activity_error_of(int code)
+{
+    switch (code) {
+    case SPILL_SERVER_TIME_EXPIRED:
+    case SPILL_SERVER_EXCEEDED_TIME_LIMIT:
+        return SPILL_ACTIVITY_TIME;
+    case SPILL_SERVER_WRITE_CONFLICT:
+    case SPILL_SERVER_DUPLICATE_KEY:
+    case SPILL_SERVER_TRANSACTION_TOO_OLD:
+    case SPILL_SERVER_INCOMPLETE_HISTORY:
+        return SPILL_ACTIVITY_CONFLICT;
+    case SPILL_SERVER_OVERLOADED:
+        return SPILL_ACTIVITY_OVERLOAD;
+    case SPILL_SERVER_CURSOR_NOT_FOUND:
+        return SPILL_ACTIVITY_OTHER;
+    default:
+        return class_of_meaning(spill_server_meaning_of(code));
+    }
+}
+
+void spill_activity_failed(spill_activity_t *activity, const char *command, int code)
+{
+    if (activity == NULL)
+        return;
+    spill_activity_error_t class = spill_activity_error_of(code);
+    int64_t count = atomic_fetch_add(&activity->errors[class], 1) + 1;
+    if (count > LOGGED_FIRST && count % LOGGED_EACH != 0)
+        return;
+    spill_gateway_log(
+        "failed", BCON_NEW("command", BCON_UTF8(is_public(command) ? command : "other"), "code",
+                           BCON_INT32(code), "class", BCON_UTF8(spill_activity_error_name(class)),
+                           "count", BCON_INT64(count)));
+}
+
+int64_t spill_activity_errors(spill_activity_t *activity, spill_activity_error_t class)
+{
+    return atomic_load(&activity->errors[class]);
+}
+
+/* ---- the rows of refusals -------------------------------------------------------------------- */
 
 static int compare_refusals(const void *left, const void *right)
 {

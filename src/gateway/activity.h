@@ -44,6 +44,26 @@ int64_t spill_activity_adoptions(spill_activity_t *activity);
 void spill_activity_refused(spill_activity_t *activity, const char *command, const char *collection,
                             int code, const char *operation);
 
+/* Commands and statements that failed, other than by a refusal. What the operator does differs. */
+typedef enum spill_activity_error {
+    SPILL_ACTIVITY_UNAVAILABLE, /* the server was away, or its answer is not known */
+    SPILL_ACTIVITY_DENIED,      /* the client, or the gateway's own user, lacks a right */
+    SPILL_ACTIVITY_INVALID,     /* the server finds the statement wrong */
+    SPILL_ACTIVITY_TOO_LARGE,
+    SPILL_ACTIVITY_TIME,     /* maxTimeMS */
+    SPILL_ACTIVITY_CONFLICT, /* other clients, a unique index, or a repetition */
+    SPILL_ACTIVITY_OVERLOAD,
+    SPILL_ACTIVITY_OTHER,
+    SPILL_ACTIVITY_ERRORS
+} spill_activity_error_t;
+
+const char *spill_activity_error_name(spill_activity_error_t class);
+spill_activity_error_t spill_activity_error_of(int code);
+
+/* Count an error by its code, and log the first ones of each class. `activity` may be NULL. */
+void spill_activity_failed(spill_activity_t *activity, const char *command, int code);
+int64_t spill_activity_errors(spill_activity_t *activity, spill_activity_error_t class);
+
 typedef struct spill_activity_owner_row {
     uint64_t key; /* of collection and owner */
     int64_t commands;

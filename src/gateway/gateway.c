@@ -25,6 +25,7 @@
 enum {
     LOOPS_MAX = 64,
     RELOAD_US = 5000000,
+    SWEEP_RELOADS = 120, /* so many reloads lie between two searches for old notes of drops */
     ABORT_US = 5000000,
     RELOADER_END_US = 1000000,
     THREAD_END_MS = 500,
@@ -289,15 +290,37 @@ static void reload_definitions(spill_gateway_t *gateway)
         spill_gateway_log("definitions not reloaded", BCON_NEW("cause", BCON_UTF8(error.message)));
 }
 
+/*
+ * Finish drops of owners by old notes, a batch for each collection. Another process may have put
+ * pages after the drop. A failure leaves the notes. Returns whether there may be more of them.
+ */
+static bool finish_drops(running_t *running)
+{
+    bool any = false;
+    spill_error_t error;
+    const spill_served_collection_t *const *all = spill_served_all(running->gateway.served);
+    for (size_t i = 0; all[i] != NULL && !atomic_load(&running->ending); i++) {
+        bool more = false;
+        if (all[i]->array != NULL &&
+            spill_array_finish_drops(all[i]->array, &more, &error) != SPILL_OK)
+            spill_gateway_log("old notes of drops stay",
+                              BCON_NEW("cause", BCON_UTF8(error.message)));
+        any = any || more;
+    }
+    return any;
+}
+
 static void *reload_repeatedly(void *context)
 {
     running_t *running = context;
-    for (;;) {
+    for (int until_sweep = 0;; until_sweep--) {
         struct timespec until = spill_clock_after_us(RELOAD_US);
         sem_clockwait(&running->wake, CLOCK_MONOTONIC, &until);
         if (atomic_load(&running->ending))
             return NULL;
         reload_definitions(&running->gateway);
+        if (until_sweep <= 0)
+            until_sweep = finish_drops(running) ? 1 : SWEEP_RELOADS;
     }
 }
 

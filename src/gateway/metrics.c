@@ -106,6 +106,17 @@ static void print_refusals(spill_activity_t *activity, spill_buffer_t *out)
                                rows[i].count);
 }
 
+static void print_errors(spill_activity_t *activity, spill_buffer_t *out)
+{
+    static const char name[] = "spillway_gateway_errors_total";
+    spill_exposition_begin(out, name, "counter",
+                           "Errors on served collections that are no refusals");
+    for (spill_activity_error_t class = 0; class < SPILL_ACTIVITY_ERRORS; class ++)
+        spill_exposition_print(out, "%s{class=\"%s\"} %" PRId64 "\n", name,
+                               spill_activity_error_name(class),
+                               spill_activity_errors(activity, class));
+}
+
 void spill_metrics_print(spill_metrics_t *metrics, const spill_metrics_state_t *state,
                          spill_buffer_t *out)
 {
@@ -133,5 +144,6 @@ void spill_metrics_print(spill_metrics_t *metrics, const spill_metrics_state_t *
     print_durations(metrics, SPILL_METRICS_RELAYED, SPILL_METRICS_RELAYED, "relayed",
                     "Durations of relayed commands", out);
     print_refusals(state->activity, out);
+    print_errors(state->activity, out);
     spill_lost_lines_print(state->log, "serve", out);
 }

@@ -157,6 +157,26 @@ static const char *operation_text(const spill_activity_refusal_row_t *row)
     return "the whole command, or the field spill";
 }
 
+static void print_errors(FILE *to, spill_activity_t *activity)
+{
+    int64_t all = 0;
+    for (spill_activity_error_t class = 0; class < SPILL_ACTIVITY_ERRORS; class ++)
+        all += spill_activity_errors(activity, class);
+    fputs("<h2>Errors by class</h2>\n", to);
+    if (all == 0) {
+        fputs("<p>No command on a served collection failed.</p>\n", to);
+        return;
+    }
+    fputs("<table><thead><tr><th>class</th><th>number</th></tr></thead><tbody>\n", to);
+    for (spill_activity_error_t class = 0; class < SPILL_ACTIVITY_ERRORS; class ++)
+        if (spill_activity_errors(activity, class) > 0)
+            fprintf(to, "<tr><td>%s</td><td>%" PRId64 "</td></tr>\n",
+                    spill_activity_error_name(class), spill_activity_errors(activity, class));
+    fputs("</tbody></table>\n<p class=\"note\">docs/how-to/run-gateway.md explains the "
+          "classes.</p>\n",
+          to);
+}
+
 static void print_refusals(FILE *to, spill_activity_t *activity)
 {
     spill_activity_refusal_row_t rows[SPILL_ACTIVITY_REFUSALS];
@@ -231,6 +251,7 @@ static void print_page(FILE *to, spill_metrics_t *metrics, const spill_metrics_s
     print_tiles(to, metrics, state);
     print_latencies(to, metrics);
     print_refusals(to, state->activity);
+    print_errors(to, state->activity);
     print_owners(to, state->activity);
     fputs("<footer><p>The same figures for Prometheus: <a href=\"/metrics\">/metrics</a>. For "
           "load balancers: <a href=\"/healthz\">/healthz</a>.</p></footer>\n</body></html>\n",

@@ -119,8 +119,13 @@ spill_code_t spill_refuse(const spill_owner_t *owner, spill_refusal_t refusal, s
     } else if (refusal == SPILL_REFUSAL_SESSIONS) {
         reason = SPILL_REASON_SESSIONS;
         spill_fail_retryable(error, code,
-                             "more sessions have written to it lately than it has entries for, or "
-                             "the statements of a command leave too many gaps");
+                             "more sessions have written to it lately than it has entries for");
+    } else if (refusal == SPILL_REFUSAL_GAPS) {
+        reason = SPILL_REASON_SESSIONS;
+        spill_fail(error, code,
+                   "statements of this command that changed nothing lie between those that did, at "
+                   "more than %d places: send the rest of the command as another one",
+                   SPILL_SESSION_RUNS_MAX - 1);
     } else {
         spill_fail(error, code, "the session has made a later transaction");
     }
@@ -277,6 +282,8 @@ spill_code_t spill_append_to_head(spill_owner_t *owner, const spill_part_t *part
         code = spill_append_classify_refusal(owner, &append, &head, &refusal, result, error);
         if (code != SPILL_OK || is_final(part, refusal))
             break;
+        if (refusal == SPILL_REFUSAL_GAPS)
+            code = spill_refuse(owner, refusal, error);
         if (refusal == SPILL_REFUSAL_SESSIONS)
             code = make_room_for_session(owner, part, &forgot, error);
         if (code == SPILL_OK && refusal == SPILL_REFUSAL_FULL)

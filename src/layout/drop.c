@@ -62,18 +62,14 @@ spill_code_t spill_outlier_read_leased(const spill_owner_t *owner, int64_t numbe
 
 /* Without other writers, no copy (full.c) exists beside a head without pages. */
 spill_code_t spill_outlier_may_end(const spill_owner_t *owner, const spill_state_t *head,
-                                   bool *first, spill_error_t *error)
+                                   spill_error_t *error)
 {
     const spill_schema_t *schema = spill_schema_of(&owner->array->definition);
-    if (first)
-        *first = false;
     if ((head->pages == 0 && !owner->array->store->ops->others_write) || !schema->appends_to_head ||
         !schema->has_pages || schema->has_referenced_elements)
         return SPILL_OK;
     SPILL_SCOPED(spill_response_release) spill_response_t page = SPILL_RESPONSE_INIT;
     SPILL_TRY(spill_outlier_read_leased(owner, 0, &page, error));
-    if (first)
-        *first = page.state.present;
     return spill_page_is_leased(&page) ? spill_owner_leased(owner, page.state.lease, error)
                                        : SPILL_OK;
 }
@@ -191,6 +187,38 @@ spill_code_t spill_outlier_find_dropped(const spill_owner_t *owner, int64_t *inc
                                                   : SPILL_OK;
 }
 
+/* What is certain is forgotten last: another client may have announced a later end meanwhile. */
+static spill_code_t finish_old_note(const spill_owner_t *owner, const spill_drop_note_t *note,
+                                    int64_t incarnation, spill_error_t *error)
+{
+    bool any = false;
+    spill_store_t *store = owner->array->store;
+    const spill_definition_t *definition = &owner->array->definition;
+    const spill_drop_note_t certain = {.incarnation = incarnation, .rev = SPILL_DROP_IS_CERTAIN};
+    if (incarnation > 0)
+        SPILL_TRY(spill_outlier_drop_left_over(owner, incarnation, &any, error));
+    if (note->incarnation > incarnation)
+        SPILL_TRY(spill_store_forget_drop(store, definition, owner->value, note, error));
+    return incarnation > 0
+               ? spill_store_forget_drop(store, definition, owner->value, &certain, error)
+               : SPILL_OK;
+}
+
+/*
+ * A note that is not believed by now never will be: the head lives, or has lived on. Pages of an
+ * end that was certain may still be there.
+ */
+spill_code_t spill_outlier_finish_old(const spill_owner_t *owner, spill_error_t *error)
+{
+    int64_t incarnation;
+    spill_drop_note_t note = {0};
+    SPILL_TRY(spill_store_find_drop(owner->array->store, &owner->array->definition, owner->value,
+                                    &note, error));
+    note.old = true;
+    SPILL_TRY(spill_outlier_find_dropped(owner, &incarnation, error));
+    return finish_old_note(owner, &note, incarnation, error);
+}
+
 spill_code_t spill_outlier_finish_noted(const spill_owner_t *owner, spill_error_t *error)
 {
     spill_store_t *store = owner->array->store;
@@ -216,23 +244,6 @@ static spill_code_t drop_pages(const spill_owner_t *owner, int64_t incarnation, 
     return spill_outlier_drop_left_over(owner, incarnation, &any, error);
 }
 
-/* Could the drop leave pages? `first`: page 0 exists. */
-static bool may_leave_pages(const spill_owner_t *owner, const spill_state_t *head, bool first,
-                            bool due)
-{
-    bool referenced = spill_schema_of(&owner->array->definition)->has_referenced_elements;
-    return head->pages > 0 || first || due || (referenced && head->live > 0);
-}
-
-/* Is the head due for a spill, or the journal to be written out? */
-static bool is_due(const spill_definition_t *definition, const spill_state_t *head)
-{
-    if (spill_schema_of(definition)->has_referenced_elements)
-        return head->live >= definition->bounds.threshold;
-    return spill_head_end_may_be_spilled(definition, head->live,
-                                         head->live_bytes + head->fields_bytes);
-}
-
 /* Drop a head, with a note by which others find the pages that are left (head_end.h). */
 static spill_code_t drop_noted(spill_head_end_t *end, const spill_state_t *head, bool *done,
                                spill_error_t *error)
@@ -249,14 +260,11 @@ static spill_code_t drop_noted(spill_head_end_t *end, const spill_state_t *head,
 }
 
 spill_code_t spill_drop_documents(const spill_owner_t *owner, const spill_state_t *head,
-                                  int64_t from, int64_t count, bool first, bool *done,
-                                  spill_error_t *error)
+                                  int64_t from, int64_t count, bool *done, spill_error_t *error)
 {
-    const spill_definition_t *definition = &owner->array->definition;
-    bool due = is_due(definition, head);
-    spill_head_end_t end = {owner, head->incarnation, head->rev, due};
-    if (owner->array->store->ops->note_drop && spill_schema_of(definition)->appends_to_head &&
-        may_leave_pages(owner, head, first, due))
+    const spill_schema_t *schema = spill_schema_of(&owner->array->definition);
+    spill_head_end_t end = {owner, head->incarnation, head->rev};
+    if (owner->array->store->ops->note_drop && schema->appends_to_head)
         return drop_noted(&end, head, done, error);
     SPILL_TRY(drop_head(owner, head->incarnation, head->pages, done, error));
     return *done ? drop_pages(owner, head->incarnation, from, count, error) : SPILL_OK;
@@ -322,15 +330,13 @@ spill_code_t spill_capped_drop(spill_owner_t *owner, const spill_state_t *head, 
 spill_code_t spill_newest_drop(spill_owner_t *owner, const spill_state_t *head, bool *done,
                                spill_error_t *error)
 {
-    bool first;
-    SPILL_TRY(spill_outlier_may_end(owner, head, &first, error));
-    return spill_drop_documents(owner, head, 0, head->pages + 1, first, done, error);
+    SPILL_TRY(spill_outlier_may_end(owner, head, error));
+    return spill_drop_documents(owner, head, 0, head->pages + 1, done, error);
 }
 
 /* A page of each element of the journal may have been put. Trims deleted those before. */
 spill_code_t spill_referenced_drop(spill_owner_t *owner, const spill_state_t *head, bool *done,
                                    spill_error_t *error)
 {
-    return spill_drop_documents(owner, head, head->watermark, spill_state_end(head), false, done,
-                                error);
+    return spill_drop_documents(owner, head, head->watermark, spill_state_end(head), done, error);
 }

@@ -30,8 +30,13 @@ spill_code_t spill_outlier_drop_left_over(const spill_owner_t *owner, int64_t in
  */
 spill_code_t spill_outlier_find_dropped(const spill_owner_t *owner, int64_t *incarnation,
                                         spill_error_t *error);
-/* Finish the drop that such a note names, if there is one. */
+/* Finish the drop that such a note announces or reports, if there is one. */
 spill_code_t spill_outlier_finish_noted(const spill_owner_t *owner, spill_error_t *error);
+/*
+ * The same, and forget the note, which has stayed for its time. If it is not believed by now, only
+ * forget what it announces. Cost: about five small requests.
+ */
+spill_code_t spill_outlier_finish_old(const spill_owner_t *owner, spill_error_t *error);
 
 /*
  * Read a page's state and the store's time (want_now). The second function says whether that page's
@@ -44,11 +49,10 @@ bool spill_page_is_leased(const spill_response_t *page);
 /*
  * SPILL_CONFLICT if page 0 exists and its lease has not ended. The incarnation must not end before
  * the lease, because the update that created this incarnation, or that creates another one, may
- * still arrive. *first (may be NULL): page 0 was read, and exists. Cost: one small read if there
- * are pages or other programs write to the store.
+ * still arrive. Cost: one small read if there are pages or other programs write to the store.
  */
 spill_code_t spill_outlier_may_end(const spill_owner_t *owner, const spill_state_t *head,
-                                   bool *first, spill_error_t *error);
+                                   spill_error_t *error);
 
 /* Without a head: find the incarnations that have ended, and delete their pages. */
 spill_code_t spill_outlier_finish_drop(const spill_owner_t *owner, bool *any, spill_error_t *error);
@@ -59,12 +63,10 @@ spill_code_t spill_drop_read_head(const spill_owner_t *owner, spill_response_t *
 
 /*
  * DROP_HEAD. If the store did it (*done), delete the pages count - 1 .. from, then all others that
- * ended incarnations left. A store with notes of drops has one meanwhile, if there may be pages;
- * `first`: page 0 was seen.
+ * ended incarnations left. A store with notes of drops gets one.
  */
 spill_code_t spill_drop_documents(const spill_owner_t *owner, const spill_state_t *head,
-                                  int64_t from, int64_t count, bool first, bool *done,
-                                  spill_error_t *error);
+                                  int64_t from, int64_t count, bool *done, spill_error_t *error);
 
 /* Keep oldest: finish the drop of an incarnation that has a closed tail. */
 spill_code_t spill_outlier_drop_closed(spill_owner_t *owner, int64_t incarnation, int64_t pages,

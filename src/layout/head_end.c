@@ -5,14 +5,6 @@
 #include "layout/spiller.h"
 #include "util/error.h"
 
-bool spill_head_end_may_be_spilled(const spill_definition_t *definition, int64_t length,
-                                   int64_t bytes)
-{
-    const spill_bounds_t *bounds = &definition->bounds;
-    return length >= bounds->threshold + bounds->page_capacity ||
-           bytes >= bounds->head_bytes_max / 8 * 7;
-}
-
 spill_code_t spill_head_end_raise(spill_head_end_t *end, spill_error_t *error)
 {
     bool done = false;
@@ -43,10 +35,10 @@ spill_code_t spill_head_end_begin(const spill_head_end_t *end, spill_error_t *er
 
 /* ---- afterwards ------------------------------------------------------------------------------ */
 
-static spill_code_t forget_note(const spill_head_end_t *end, int64_t rev, spill_error_t *error)
+static spill_code_t forget_note(const spill_head_end_t *end, spill_error_t *error)
 {
     spill_store_t *store = end->owner->array->store;
-    const spill_drop_note_t note = {.incarnation = end->incarnation, .rev = rev};
+    const spill_drop_note_t note = {.incarnation = end->incarnation, .rev = end->rev};
     return spill_store_forget_drop(store, &end->owner->array->definition, end->owner->value, &note,
                                    error);
 }
@@ -68,26 +60,21 @@ static spill_code_t forget_unless_gone(const spill_head_end_t *end, spill_error_
 {
     bool lives;
     SPILL_TRY(find_head(end, &lives, error));
-    return lives ? forget_note(end, end->rev, error) : SPILL_OK;
+    return lives ? forget_note(end, error) : SPILL_OK;
 }
 
 /*
  * Delete the pages that are left. A pipeline may have left an array, which stays managed; so look
- * for pages first and for the head afterwards (layout/drop.c).
+ * for the head first. The note stays: another client may put a page that it has read of the head.
  */
 static spill_code_t drop_pages(const spill_head_end_t *end, spill_error_t *error)
 {
     bool any = false, lives;
-    SPILL_SCOPED(spill_response_release) spill_response_t page = SPILL_RESPONSE_INIT;
-    SPILL_TRY(spill_outlier_find_left_over(end->owner, end->incarnation, &page, error));
-    if (page.state.present || end->may_be_spilled) {
-        SPILL_TRY(find_head(end, &lives, error));
-        if (lives)
-            return forget_note(end, end->rev, error);
-        SPILL_TRY(write_note(end, SPILL_DROP_IS_CERTAIN, error));
-        SPILL_TRY(spill_outlier_drop_left_over(end->owner, end->incarnation, &any, error));
-    }
-    return end->may_be_spilled ? SPILL_OK : forget_note(end, SPILL_DROP_IS_CERTAIN, error);
+    SPILL_TRY(find_head(end, &lives, error));
+    if (lives)
+        return forget_note(end, error);
+    SPILL_TRY(write_note(end, SPILL_DROP_IS_CERTAIN, error));
+    return spill_outlier_drop_left_over(end->owner, end->incarnation, &any, error);
 }
 
 spill_code_t spill_head_end_finish(const spill_head_end_t *end, bool made, spill_error_t *error)

@@ -7,7 +7,7 @@
  *     raise    the head's rev becomes R: no client can count a page that was put before
  *     begin    the dropped mark becomes R, then the note {incarnation, R}
  *     ...      the caller's statement, guarded by incarnation and R; DROP_HEAD by the pages instead
- *     finish   the note without R, the pages, and no note
+ *     finish   the note without R, then the pages. The note stays for a time (store/drop_note.h)
  *
  * For stores that have head_ends (store/store.h).
  */
@@ -19,16 +19,7 @@
 typedef struct spill_head_end {
     const spill_owner_t *owner;
     int64_t incarnation, rev; /* of the head as it was read */
-    /* Another process may be about to spill the head: it may put a page late, so the note stays. */
-    bool may_be_spilled;
 } spill_head_end_t;
-
-/*
- * Is the head due for a spill? `length` leaves out deleted numbers, but a pull makes a head due for
- * no one. `bytes`: of the head's document.
- */
-bool spill_head_end_may_be_spilled(const spill_definition_t *definition, int64_t length,
-                                   int64_t bytes);
 
 /*
  * If the head has changed meanwhile, `rev` stays, and the statement's guard will not hold. It also

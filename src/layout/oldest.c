@@ -157,7 +157,7 @@ static spill_code_t drop_one(spill_owner_t *owner, const spill_state_t *head, bo
                              spill_error_t *error)
 {
     return head->pages > 0 ? drop_tail_first(owner, head, done, error)
-                           : spill_drop_documents(owner, head, 0, 0, false, done, error);
+                           : spill_drop_documents(owner, head, 0, 0, done, error);
 }
 
 /* ---- appends --------------------------------------------------------------------------------- */

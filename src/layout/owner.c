@@ -158,9 +158,15 @@ spill_code_t spill_owner_missing_page(const spill_owner_t *owner, int64_t page,
 spill_code_t spill_owner_check_missing(const spill_owner_t *owner, const spill_state_t *head,
                                        int64_t page, int64_t missing, spill_error_t *error)
 {
-    enum { MISSING_MAX = 1000 };
+    enum { MISSING_MAX = 100 };
     if (missing == 0 || missing % MISSING_MAX != 0)
         return SPILL_OK;
+    return spill_owner_check_counted(owner, head, page, error);
+}
+
+spill_code_t spill_owner_check_counted(const spill_owner_t *owner, const spill_state_t *head,
+                                       int64_t page, spill_error_t *error)
+{
     spill_response_t again = SPILL_RESPONSE_INIT; /* a drop deletes the head before its pages */
     spill_code_t code = spill_owner_read_state(owner, SPILL_HEAD, &again, error);
     if (code == SPILL_OK && again.state.present && again.state.incarnation == head->incarnation &&

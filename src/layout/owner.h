@@ -34,7 +34,12 @@ struct spill_array {
     spill_others_t *others;                 /* NULL in arrays that no caller has opened */
     spill_adoption_t *adoption;             /* the same */
     spill_definition_t definition;
-    bool retains;        /* appends delete old elements; false while elements are copied to it */
+    bool retains; /* appends delete old elements; false while elements are copied to it */
+    /*
+     * The elements are another program's, which may have strings that are not UTF-8: they are kept
+     * as they are. Otherwise appends and edits refuse such strings.
+     */
+    bool keeps_any_text;
     bool building;       /* changes are refused: see core/array.h */
     bool documents_stay; /* a drop leaves the heads' documents, which the application owns */
     spill_binding_t binding;
@@ -104,11 +109,15 @@ spill_code_t spill_owner_missing_page(const spill_owner_t *owner, int64_t page,
 
 /*
  * For a walk over pages in the order of their numbers. `missing` is the number of missing pages in
- * a row, of which `page` is the last. SPILL_CORRUPT if 1000 are missing and the head still counts
- * them: a damaged count could make the walk endless. Cost: one read for each 1000 missing pages.
+ * a row, of which `page` is the last. SPILL_CORRUPT if 100 are missing and the head still counts
+ * them: a damaged count could make the walk endless. Cost: one read for each 100 missing pages.
  */
 spill_code_t spill_owner_check_missing(const spill_owner_t *owner, const spill_state_t *head,
                                        int64_t page, int64_t missing, spill_error_t *error);
+
+/* A page is missing: SPILL_CORRUPT if the head still counts it. Cost: one read. */
+spill_code_t spill_owner_check_counted(const spill_owner_t *owner, const spill_state_t *head,
+                                       int64_t page, spill_error_t *error);
 
 /*
  * A trim or a drop deletes pages. A PUT_PAGE that another client began before the page's cut may

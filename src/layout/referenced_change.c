@@ -128,6 +128,21 @@ static spill_code_t edit_in_journal(const spill_owner_t *owner, int64_t seq,
                                                                : SPILL_OK;
 }
 
+/* SPILL_CORRUPT if the head, which is read after the document, has not had the document's rev. */
+static spill_code_t check_source(const spill_owner_t *owner, int64_t seq, int64_t source_rev,
+                                 spill_error_t *error)
+{
+    SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
+    SPILL_TRY(spill_owner_read_state(owner, SPILL_HEAD, &head, error));
+    if (!head.state.present || head.state.rev >= source_rev)
+        return SPILL_OK;
+    spill_fail(error, SPILL_CORRUPT,
+               "the document of element %" PRId64
+               " is a copy of a head that was changed more often than this one",
+               seq);
+    return spill_owner_name(owner, SPILL_CORRUPT, error);
+}
+
 static spill_code_t edit_in_document(const spill_owner_t *owner, int64_t seq,
                                      const spill_value_t *element, const place_t *place, bool *done,
                                      spill_error_t *error)
@@ -156,7 +171,10 @@ static spill_code_t edit_in_document(const spill_owner_t *owner, int64_t seq,
         spill_element_t now = spill_run_element(&there.run, 0);
         *done = spill_value_equal(&now.value, element);
     }
-    return SPILL_OK;
+    /* A later edit of another client came first, or the document can never be replaced. */
+    return !*done && there.state.source_rev > source_rev
+               ? check_source(owner, seq, there.state.source_rev, error)
+               : SPILL_OK;
 }
 
 spill_code_t spill_referenced_edit(spill_owner_t *owner, spill_which_t *which,

@@ -160,7 +160,13 @@ static const char *explain_orphan(const spill_orphan_t *orphan)
 
 void spill_orphan_describe(const spill_orphan_t *orphan, char *text, size_t text_bytes)
 {
-    if (orphan->dropped)
+    if (orphan->strays > 0)
+        snprintf(text, text_bytes,
+                 "%s the fields of a page, but not the _id of one, such as %s: inspect, and delete "
+                 "what is a copy",
+                 spill_counted_text(orphan->strays, "document has", "documents have").text,
+                 orphan->example);
+    else if (orphan->dropped)
         snprintf(text, text_bytes, "%s left of an owner that was dropped",
                  spill_counted_text(orphan->pages, "page is", "pages are").text);
     else

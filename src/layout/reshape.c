@@ -197,7 +197,7 @@ static spill_code_t each_page(const spill_owner_t *owner, const spill_state_t *h
     int64_t missing = 0;
     bool any = false;
     if (head->pages == 0)
-        return spill_outlier_may_end(owner, head, NULL, error);
+        return spill_outlier_may_end(owner, head, error);
     for (int64_t number = 0; number < head->pages; number++) {
         size_t at = (size_t)(number % PAGES_TOGETHER);
         if (at == 0)

@@ -44,7 +44,7 @@ typedef struct spill_reshape_steps {
 } spill_reshape_steps_t;
 
 /*
- * Adopt the array if it is unmanaged. Then, if a spill is due (outlier.h), move its oldest elements
+ * Adopt the array if it is unmanaged. Then, if a spill is due (newest.h), move its oldest elements
  * to pages until the head is as short as after a spill. `oversized` describes the array when it was
  * last seen. `steps` (may be NULL) paces the moves.
  *

@@ -2,19 +2,30 @@
  * What a note says of an owner whose head someone deletes. Incarnations up to `ended` have ended,
  * so their pages may be deleted. The head of a later `incarnation` is about to be deleted, or was;
  * if that happened, layout/drop.c finds out.
+ *
+ * A client that has read the head before may put a page afterwards. So a note stays for a time, by
+ * the store's clock, and the next adoption of the owner, `repair` and sweeps find the page by it.
  */
 #ifndef SPILL_STORE_DROP_NOTE_H
 #define SPILL_STORE_DROP_NOTE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* As rev: the head of this incarnation was deleted. */
 #define SPILL_DROP_IS_CERTAIN INT64_MAX
 
+/* A spill does not take this long, in milliseconds, with what the network may delay of it. */
+#define SPILL_DROP_NOTE_STAYS_MS ((int64_t)3600 * 1000)
+
+/* So many notes are listed at a time. */
+enum { SPILL_DROP_NOTES_LISTED = 100 };
+
 typedef struct spill_drop_note {
     int64_t incarnation;
     int64_t rev;   /* of the head that was about to be deleted */
     int64_t ended; /* in the answer of find_drop */
+    bool old;      /* forget_drop: only a note that has stayed for its time */
 } spill_drop_note_t;
 
 /* A drop of the collection of all heads, which have incarnations up to this one. */

@@ -117,6 +117,13 @@ typedef struct spill_orphan {
      */
     bool dropped;
     spill_orphan_owner_t now;
+    /*
+     * Not 0: this number of documents has the fields of a page, but not its _id, and `example` is
+     * the _id of one as JSON. They have no head, incarnation or pages, and if all owners are
+     * listed, no owner.
+     */
+    int64_t strays;
+    char example[80];
 } spill_orphan_t;
 
 /* One item. The kind of the list says which member it has. */

@@ -80,6 +80,8 @@ spill_refusal_t spill_update_refusal(const spill_request_t *request, const spill
         return SPILL_REFUSAL_ABSENT;
     if (state->present && seen->session == SPILL_SESSION_FULL)
         return SPILL_REFUSAL_SESSIONS;
+    if (state->present && seen->session == SPILL_SESSION_GAPS)
+        return SPILL_REFUSAL_GAPS;
     return SPILL_REFUSAL_NONE;
 }
 

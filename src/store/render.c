@@ -265,7 +265,8 @@ int64_t spill_state_count(const spill_definition_t *definition, const spill_stat
     if (spill_schema_of(definition)->appends_to_head)
         return state->first - state->watermark - state->removed + state->live;
     int64_t end = state->pages == 0 ? spill_state_end(state) : state->total;
-    return end - state->watermark - state->removed;
+    int64_t count = end - state->watermark - state->removed;
+    return count > 0 ? count : 0; /* `removed` also has elements of the open page */
 }
 
 void spill_render_summary(const spill_definition_t *definition, const spill_state_t *state,

@@ -197,7 +197,8 @@ typedef enum spill_request_kind {
 /*
  * READ only: the elements of `incarnation` with numbers in [watermark, pages), from all their
  * documents. On a server, of referenced elements only. Only response->run is filled; with
- * SPILL_WANT_TOP_N also response->top_n.
+ * SPILL_WANT_TOP_N also response->top_n. A store of documents also fills source_rev and page of
+ * response->state: the highest source_rev of the documents, and the page that has it.
  */
 #define SPILL_ELEMENTS (-6)
 

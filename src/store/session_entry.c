@@ -87,7 +87,7 @@ spill_session_verdict_t spill_session_judge(const spill_session_op_t *op, int64_
         return SPILL_SESSION_REPEATED;
     spill_session_entry_t after = *own;
     bool room = insert_run(&after, op->number, (int32_t)last_of(op, count));
-    return room ? SPILL_SESSION_NEW : SPILL_SESSION_FULL;
+    return room ? SPILL_SESSION_NEW : SPILL_SESSION_GAPS;
 }
 
 void spill_session_apply(const spill_session_op_t *op, int64_t count,

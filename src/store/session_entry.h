@@ -32,7 +32,8 @@ typedef enum spill_session_verdict {
     SPILL_SESSION_NEW,      /* apply it */
     SPILL_SESSION_REPEATED, /* the first of its numbers was applied */
     SPILL_SESSION_TOO_OLD,  /* the session has made a later transaction */
-    SPILL_SESSION_FULL      /* its entry has no room: too many sessions, or too many runs */
+    SPILL_SESSION_FULL,     /* no room for its entry: too many sessions */
+    SPILL_SESSION_GAPS      /* no room in its entry: too many runs. No retry can help */
 } spill_session_verdict_t;
 
 /*

@@ -10,6 +10,7 @@ void spill_store_base_init(spill_store_t *store, const spill_store_ops_t *ops, c
                            const spill_store_options_t *options)
 {
     *store = (spill_store_t){.ops = ops, .options = *options, .uri = bson_strdup(uri)};
+    store->maker = spill_maker_now();
     pthread_mutex_init(&store->defining, NULL);
     pthread_mutex_init(&store->timed_lock, NULL);
     spill_clock_condition_init(&store->timed_changed);
@@ -31,6 +32,14 @@ void spill_store_base_release(spill_store_t *store)
     pthread_mutex_destroy(&store->defining);
     bson_free(store->uri);
     store->uri = NULL;
+}
+
+spill_code_t spill_store_forked(const spill_store_t *store, spill_error_t *error)
+{
+    return spill_fail(error, SPILL_INVALID,
+                      "%s: process %ld opened this store, and this process is a fork of it: open "
+                      "the store after the fork",
+                      store->uri, (long)store->maker.pid);
 }
 
 bool spill_store_defers(const spill_store_t *store, const spill_request_t *append)
@@ -315,6 +324,16 @@ spill_code_t spill_store_close(spill_store_t *store, spill_error_t *error)
 {
     if (!store)
         return SPILL_OK;
+    long long arrays = atomic_load(&store->arrays);
+    if (arrays > 0)
+        return spill_fail(
+            error, SPILL_REFUSED, "%s: %lld array%s open: close %s first (the store stays open)",
+            store->uri, arrays, arrays == 1 ? " is" : "s are", arrays == 1 ? "it" : "them");
+    if (!spill_maker_is_current(&store->maker)) {
+        bson_free(store->uri);
+        bson_free(store); /* the rest stays: its locks, files and sockets belong to the parent */
+        return SPILL_OK;
+    }
     spill_timed_finish(store);
     if (store->spiller)
         store->close_spiller(store->spiller);
@@ -323,7 +342,7 @@ spill_code_t spill_store_close(spill_store_t *store, spill_error_t *error)
 
 spill_code_t spill_store_backup(spill_store_t *store, const char *folder, spill_error_t *error)
 {
-    SPILL_CHECK_POINTERS(error, store, folder);
+    SPILL_CHECK_STORE(error, store, folder);
     if (folder[0] != '/' && folder[0] != '.' && spill_resembles_secret_uri(folder))
         return spill_fail(error, SPILL_INVALID,
                           "%s resembles a connection string, but a backup is a folder (a path may "

@@ -27,6 +27,8 @@
 #include "store/drop_note.h"
 #include "store/listing.h"
 #include "store/request.h"
+#include "util/error.h"
+#include "util/fork.h"
 
 #include <spillway/store.h>
 
@@ -280,6 +282,9 @@ typedef struct spill_store_ops {
     /* See spill_store_damage. May be NULL. */
     const char *(*damage)(const spill_store_t *store);
 
+    /* SPILL_CORRUPT: the file by which writers recognize the store was overwritten. May be NULL. */
+    spill_code_t (*check_label)(const spill_store_t *store, spill_error_t *error);
+
     /*
      * A caller deletes documents of heads by other means than DROP_HEAD: later incarnations will be
      * above `rev`, the head's. Call it before. NULL: such a store has no other means.
@@ -307,13 +312,19 @@ typedef struct spill_store_ops {
                                   spill_error_t *error);
     /*
      * With SPILL_DROP_IS_CERTAIN: the pages up to this incarnation are deleted; forget the note if
-     * it names no later one. With another `rev`: the head lives on; forget what was announced for
-     * this incarnation or an earlier one, at this rev or a lower one. Another client may be about
-     * to end the head at a later rev.
+     * it names no later one and has stayed for its time. With another `rev`: the head lives on;
+     * forget what was announced for this incarnation or an earlier one, at this rev or a lower one.
+     * Another client may be about to end the head at a later rev.
      */
     spill_code_t (*forget_drop)(spill_store_t *store, const spill_definition_t *definition,
                                 const spill_value_t *owner, const spill_drop_note_t *note,
                                 spill_error_t *error);
+    /* The definition is dropped: forget the notes of all owners. */
+    spill_code_t (*forget_drops)(spill_store_t *store, const spill_definition_t *definition,
+                                 spill_error_t *error);
+    /* Add up to SPILL_DROP_NOTES_LISTED owners whose notes have stayed for their time. */
+    spill_code_t (*old_drops)(spill_store_t *store, const spill_definition_t *definition,
+                              spill_listing_t *owners, spill_error_t *error);
 
     /*
      * The store's clock, in microseconds since 1970: the one of READ with want_now. NULL: that of
@@ -345,6 +356,8 @@ struct spill_store {
     spill_store_options_t options; /* the clock is never NULL here */
     spill_counts_t counts;
     char *uri;
+    spill_maker_t maker;      /* which opened it */
+    atomic_llong arrays;      /* open ones (spill_array_open) */
     bool reads_copies;        /* a READ with may_be_old may miss the last writes */
     pthread_mutex_t defining; /* held while a definition is compared with the others and saved */
     /*
@@ -403,6 +416,34 @@ bool spill_store_defers(const spill_store_t *store, const spill_request_t *appen
 
 /* Was the work on this store asked to stop? */
 bool spill_store_stopped(const spill_store_t *store);
+
+/*
+ * Fail in a child of the process that opened the store: SPILL_INVALID. The child has neither the
+ * threads of the store nor the memory that the parent shares, and both processes would write to the
+ * same files or sockets. Public functions call it before they use the store or one of its locks.
+ */
+spill_code_t spill_store_forked(const spill_store_t *store, spill_error_t *error);
+
+static inline spill_code_t spill_store_check_process(const spill_store_t *store,
+                                                     spill_error_t *error)
+{
+    return spill_maker_is_current(&store->maker) ? SPILL_OK : spill_store_forked(store, error);
+}
+
+/*
+ * SPILL_CHECK_POINTERS at the start of a public function on a store, or on an array, and
+ * spill_store_check_process.
+ */
+#define SPILL_CHECK_STORE(error, store, ...)                                                       \
+    do {                                                                                           \
+        SPILL_CHECK_POINTERS(error, store, __VA_ARGS__);                                           \
+        SPILL_TRY(spill_store_check_process(store, error));                                        \
+    } while (0)
+#define SPILL_CHECK_ARRAY(error, array, ...)                                                       \
+    do {                                                                                           \
+        SPILL_CHECK_POINTERS(error, array, __VA_ARGS__);                                           \
+        SPILL_TRY(spill_store_check_process((array)->store, error));                               \
+    } while (0)
 
 /* printf to the log callback. */
 void spill_store_log(spill_store_t *store, spill_log_level_t level, const char *format, ...)

@@ -93,6 +93,11 @@ spill_code_t spill_store_open(const char *uri, const spill_store_options_t *opti
         return open_path(uri, options, store, error);
     if (has_scheme(uri, length, "rocksdb"))
         return open_path(uri + length + 1, options, store, error);
+    if (has_scheme(uri, length, "memory") && uri[length + 1] != '\0')
+        return spill_fail(error, SPILL_INVALID,
+                          "\"%.64s\": a store in memory has no name, and each open makes another "
+                          "one: use \"memory:\"",
+                          uri);
     if (has_scheme(uri, length, "memory"))
         return spill_memory_open(uri, options, store, error);
     if (on_server)

@@ -134,6 +134,7 @@ typedef enum spill_refusal {
     SPILL_REFUSAL_TOO_OLD,  /* the session has made a later transaction */
     SPILL_REFUSAL_NO_MATCH, /* the head is absent, or does not match */
     SPILL_REFUSAL_SESSIONS, /* there is no room for the session's entry */
+    SPILL_REFUSAL_GAPS,     /* there is no room in the session's entry */
     SPILL_REFUSAL_SEALED,
     SPILL_REFUSAL_PRESENT, /* append.seqs, and there is a head */
     SPILL_REFUSAL_SEARCH,  /* append.searched does not hold: search again */

@@ -238,7 +238,7 @@ static spill_code_t check_end(void *context, const spill_value_t *value, spill_e
     if (code == SPILL_OK)
         code = spill_owner_read_state(&owner, SPILL_HEAD, &head, error);
     if (code == SPILL_OK && head.state.present)
-        code = spill_outlier_may_end(&owner, &head.state, NULL, error);
+        code = spill_outlier_may_end(&owner, &head.state, error);
     return code == SPILL_REFUSED ? SPILL_OK : code;
 }
 

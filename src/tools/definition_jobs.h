@@ -263,14 +263,16 @@ typedef struct spill_owner_totals {
 typedef bool (*spill_owner_totals_fn)(void *context, const spill_owner_totals_t *totals);
 
 /*
- * Read every element once, and visit each owner in the store's order, also those whose arrays are
- * unmanaged (spill_array_has_unmanaged). `prefix`: only owners that are strings, or ObjectIds in
- * hexadecimal digits, and begin with this text; NULL: all. The elements of other owners are not
- * read. If an owner is SPILL_CORRUPT, report it to the store's log and skip it; the call then
- * returns SPILL_CORRUPT at its end. *skipped: documents that cannot have the array (core/array.h,
- * spill_each_array). Memory: one owner's name.
+ * Visit each owner in the store's order, also those whose arrays are unmanaged
+ * (spill_array_has_unmanaged). `prefix`: only owners that are strings, or ObjectIds in hexadecimal
+ * digits, and begin with this text; NULL: all. `newest`: find the latest times, if the definition
+ * has a time_field; otherwise they are unknown. Cost: one read of a state for each document of the
+ * owners. Every element is read once if latest times are found, if each element has a document of
+ * its own, and in a store opened with `partial`. If an owner is SPILL_CORRUPT, report it to the
+ * store's log and skip it; the call then returns SPILL_CORRUPT at its end. *skipped: documents that
+ * cannot have the array (core/array.h, spill_each_array). Memory: one owner's name.
  */
-spill_code_t spill_stats_owners(spill_array_t *array, const char *prefix,
+spill_code_t spill_stats_owners(spill_array_t *array, const char *prefix, bool newest,
                                 spill_owner_totals_fn visit, void *context, int64_t *skipped,
                                 spill_error_t *error);
 
@@ -306,10 +308,10 @@ typedef struct spill_stats {
 } spill_stats_t;
 
 /*
- * Read every element once. `top`: how many of the largest owners to return. Cost: the whole array;
- * memory does not grow with it (see `lengths`). If an owner is SPILL_CORRUPT, report it to the
- * store's log and skip it; the call then returns SPILL_CORRUPT, with the other owners in *stats.
- * Release in every case.
+ * Add up all owners. `top`: how many of the largest ones to return. Cost: that of
+ * spill_stats_owners without `newest`; memory does not grow with it (see `lengths`). If an owner is
+ * SPILL_CORRUPT, report it to the store's log and skip it; the call then returns SPILL_CORRUPT,
+ * with the other owners in *stats. Release in every case.
  */
 spill_code_t spill_stats_collect(spill_array_t *array, size_t top, spill_stats_t *stats,
                                  spill_error_t *error);

@@ -13,6 +13,8 @@
 typedef struct collector {
     spill_array_t *array;
     const char *prefix; /* only owners whose name begins with it; NULL: all */
+    bool newest;        /* find the latest times */
+    bool reads;         /* the elements are read, not only the documents' sizes of them */
     spill_owner_totals_fn visit;
     void *context;
     spill_owner_totals_t totals; /* of the current owner */
@@ -103,7 +105,8 @@ static bool count_element(void *context, const spill_value_t *owner, const spill
     int64_t time_ms;
     totals->elements++;
     totals->bytes += element->value.size_bytes;
-    if (path[0] != '\0' && spill_element_time_ms(&element->value, path, &time_ms) &&
+    if (collector->newest && path[0] != '\0' &&
+        spill_element_time_ms(&element->value, path, &time_ms) &&
         (totals->newest_ms == SPILL_DATE_UNKNOWN || time_ms > totals->newest_ms))
         totals->newest_ms = time_ms;
     return true;
@@ -157,6 +160,29 @@ static bool begin_owner(collector_t *collector, const spill_value_t *owner)
     return true;
 }
 
+/* Without a read of elements. After an error, nothing is added. */
+static spill_code_t add_sizes(collector_t *collector, const spill_value_t *owner,
+                              spill_error_t *error)
+{
+    spill_sizes_t sizes;
+    spill_owner_totals_t *totals = &collector->totals;
+    SPILL_TRY(spill_measure_any(collector->array, owner, &sizes, error));
+    totals->elements += sizes.elements;
+    totals->bytes += sizes.bytes;
+    totals->unmanaged = !sizes.managed;
+    return SPILL_OK;
+}
+
+static spill_code_t add_elements(collector_t *collector, const spill_value_t *owner,
+                                 spill_error_t *error)
+{
+    bool managed = true;
+    spill_code_t code =
+        spill_walk_any(collector->array, owner, count_element, collector, &managed, error);
+    collector->totals.unmanaged = !managed;
+    return code;
+}
+
 static spill_code_t count_owner(void *context, const spill_value_t *owner, spill_error_t *error)
 {
     collector_t *collector = context;
@@ -166,10 +192,8 @@ static spill_code_t count_owner(void *context, const spill_value_t *owner, spill
     if (!wanted)
         return SPILL_OK;
     const spill_owner_totals_t before = collector->totals;
-    bool managed = true;
-    spill_code_t code =
-        spill_walk_any(collector->array, owner, count_element, collector, &managed, error);
-    collector->totals.unmanaged = !managed;
+    spill_code_t code = collector->reads ? add_elements(collector, owner, error)
+                                         : add_sizes(collector, owner, error);
     bool counts =
         code == SPILL_OK || (code == SPILL_CORRUPT && collector->array->store->options.partial &&
                              collector->totals.elements > before.elements);
@@ -179,21 +203,31 @@ static spill_code_t count_owner(void *context, const spill_value_t *owner, spill
     return code;
 }
 
-spill_code_t spill_stats_owners(spill_array_t *array, const char *prefix,
+/* Referenced elements have a document each. With `partial`, those that can be read are counted. */
+static bool must_read(const spill_array_t *array, bool newest)
+{
+    const spill_definition_t *definition = &array->definition;
+    return spill_schema_of(definition)->has_referenced_elements || array->store->options.partial ||
+           (newest && definition->time_field[0] != '\0');
+}
+
+spill_code_t spill_stats_owners(spill_array_t *array, const char *prefix, bool newest,
                                 spill_owner_totals_fn visit, void *context, int64_t *skipped,
                                 spill_error_t *error)
 {
     collector_t collector = {.array = array,
                              .prefix = prefix,
+                             .newest = newest,
+                             .reads = must_read(array, newest),
                              .visit = visit,
                              .context = context,
                              .totals = {.newest_ms = SPILL_DATE_UNKNOWN}};
     bson_init(&collector.owner);
     spill_code_t code = spill_each_array(array, count_owner, &collector, skipped, error);
-    if (!collector.stopped)
-        end_owner(&collector);
-    else if (code == SPILL_CANCELLED)
+    if (collector.stopped && code == SPILL_CANCELLED)
         code = SPILL_OK;
+    else if (code == SPILL_OK || code == SPILL_CORRUPT) /* else it may lack windows */
+        end_owner(&collector);
     bson_destroy(&collector.owner);
     return code;
 }
@@ -215,7 +249,7 @@ spill_code_t spill_stats_collect(spill_array_t *array, size_t top, spill_stats_t
 {
     *stats = (spill_stats_t){.largest_max = top};
     stats->largest = bson_malloc((top + 1) * sizeof *stats->largest);
-    return spill_stats_owners(array, NULL, add_owner, stats, &stats->skipped, error);
+    return spill_stats_owners(array, NULL, false, add_owner, stats, &stats->skipped, error);
 }
 
 void spill_stats_release(spill_stats_t *stats)

@@ -207,7 +207,7 @@ static size_t character_length(const uint8_t *text, size_t size)
     return 0;
 }
 
-bool spill_utf8_valid(const uint8_t *text, size_t size)
+size_t spill_utf8_prefix(const uint8_t *text, size_t size)
 {
     size_t at = 0;
     while (at < size) {
@@ -223,9 +223,14 @@ bool spill_utf8_valid(const uint8_t *text, size_t size)
         if (at < size) {
             size_t length = character_length(text + at, size - at);
             if (length == 0)
-                return false;
+                return at;
             at += length;
         }
     }
-    return true;
+    return size;
+}
+
+bool spill_utf8_valid(const uint8_t *text, size_t size)
+{
+    return spill_utf8_prefix(text, size) == size;
 }

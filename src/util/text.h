@@ -72,4 +72,7 @@ bool spill_text_is_visible(const char *text);
  */
 bool spill_utf8_valid(const uint8_t *text, size_t size);
 
+/* The bytes before the first one that is not UTF-8; `size` if all are. The same cost. */
+size_t spill_utf8_prefix(const uint8_t *text, size_t size);
+
 #endif

@@ -67,9 +67,9 @@ judged 1 "met     flat, newest-append at 999300, against 100: 1.24" \
     "MISSED  72 times .*, oldest, .*: 71 " "- *72 times .*, server: no figures"
 
 # The chart in the documentation shows the recorded results.
-"$SPILLWAY_SOURCE/bench/results" chart "$SPILLWAY_SOURCE/docs/internals/benchmarks.md" >chart.svg
+"$SPILLWAY_SOURCE/bench/results" chart "$SPILLWAY_SOURCE/docs/internals/benchmarks/lengths.md" >chart.svg
 cmp -s chart.svg "$SPILLWAY_SOURCE/docs/explanation/append-by-length.svg" ||
-    fail "docs/explanation/append-by-length.svg differs from bench/results chart docs/internals/benchmarks.md"
+    fail "docs/explanation/append-by-length.svg differs from bench/results chart docs/internals/benchmarks/lengths.md"
 grep -q '>100 ms<' chart.svg || fail "the chart has no axis: $(head -c 300 chart.svg)"
 printf 'no table\n' >empty.md
 "$SPILLWAY_SOURCE/bench/results" chart empty.md >out 2>err && fail "a chart of nothing"

@@ -95,6 +95,22 @@ expect 3 define hard feed --preset feed
 has err "is not the file that marks a store"
 cmp -s victim untouched || fail "a hard link named SPILLWAY was overwritten"
 
+# Other bytes in a store's own file: verify finds them, a writer leaves them alone and says what to do.
+expect 0 define overwritten feed --preset feed --quiet
+expect 0 append overwritten feed ada 1
+echo xx >overwritten/SPILLWAY
+expect 1 verify overwritten
+has out "overwritten/SPILLWAY: does not begin with"
+expect 3 append overwritten feed ada 2
+has err "does not begin with \"A Spillway store.\", and is left alone"
+has err "truncate -s 0"
+[ "$(cat overwritten/SPILLWAY)" = xx ] || fail "SPILLWAY was overwritten"
+truncate -s 0 overwritten/SPILLWAY
+expect 0 append overwritten feed ada 2
+expect 0 verify overwritten
+expect 0 count overwritten feed ada
+has out 2
+
 # A killed backup leaves a folder with a predictable name. If a link has that name, do not follow it.
 mkdir precious
 echo keep >precious/file

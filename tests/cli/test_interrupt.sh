@@ -153,3 +153,59 @@ has out '"differences":0'
 interrupted 'the same command starts again with the first owner' verify "$db"
 grep -qE 'after [0-9]+ owners? with 0 findings' err || fail "verify does not report how far it got"
 clean "$db"
+
+# ---- one long array ------------------------------------------------------------------------------
+
+new_store
+expect 0 define "$db" long --preset feed-recent --time-field n --quiet
+most=$(on_server && echo 30000 || echo 300000)
+seq "$most" | sed 's/.*/{"n": &, "text": "some words to read"}/' >long.ndjson
+"$SPILLWAY" append "$db" long one - --quiet <long.ndjson >out 2>err || fail "append: $(cat err)"
+
+# Ctrl-C ends it between two pages, while the reader of the pipe is slow.
+mkfifo pipe.export
+for words in '' one; do
+    # shellcheck disable=SC2086 # no word or one
+    "$SPILLWAY" export "$db" long $words --quiet >pipe.export 2>err &
+    pid=$!
+    exec 4<pipe.export
+    head -c 1000 <&4 >part
+    kill -INT $pid
+    cat <&4 >>part
+    exec 4<&-
+    ends $pid 130
+    lines=$(wc -l <part)
+    [ "$lines" -lt $((most - 1000)) ] || fail "Ctrl-C waits for the whole array: $lines lines"
+    [ "$(grep -c '}}$' part)" = "$lines" ] || fail "half a line was printed"
+    one_line "$([ -n "$words" ] || echo 'after 0 owners, and ')$lines lines"
+    one_line 'the output ends there; the same command starts again'
+done
+
+# A reader that is gone ends it, too: that needs much less time than the whole array.
+now_ms() {
+    echo $((${EPOCHREALTIME/[.,]/} / 1000))
+}
+
+ends_without_reader() {
+    local begin whole part try
+    begin=$(now_ms)
+    expect 0 "$@"
+    whole=$(($(now_ms) - begin))
+    for ((try = 0; try < 5; try++)); do
+        begin=$(now_ms)
+        "$SPILLWAY" "$@" 2>err | true
+        [ "${PIPESTATUS[0]}" = 141 ] || fail "$* without a reader: $(cat err)"
+        part=$(($(now_ms) - begin))
+        [ "$part" -ge $((whole / 2)) ] || return 0
+    done
+    fail "$*: $part ms of $whole ms for a reader that is gone"
+}
+
+ends_without_reader owners "$db" long
+on_server || ends_without_reader stats "$db" long --partial
+
+# A reader that needs no more of the result is no error.
+for ((i = 0; i < 20; i++)); do
+    "$SPILLWAY" stats "$db" long | grep -q '^long: 1 owner'
+    [ "${PIPESTATUS[*]}" = '0 0' ] || fail "stats ends with ${PIPESTATUS[0]}"
+done

@@ -144,6 +144,38 @@ for layout in "${layouts[@]:0:4}" "${layouts[7]}"; do
     same "$layout"
 done
 
+# Owners whose values have no bytes are different owners.
+cat >export.ndjson <<'END'
+{"owner":{ "$minKey" : 1 },"seq":0,"element":{ "$numberInt" : "1" }}
+{"owner":null,"seq":0,"element":{ "$numberInt" : "2" }}
+{"owner":{ "a" : { "$minKey" : 1 } },"seq":0,"element":{ "$maxKey" : 1 }}
+{"owner":{ "$maxKey" : 1 },"seq":0,"element":{ "$numberInt" : "3" }}
+END
+new_target "--preset feed-recent"
+expect 0 import "$db" ev export.ndjson --quiet
+same "minKey and maxKey"
+expect 0 owners "$db" ev --json
+has out '"owner":{ "$minKey" : 1 },'
+expect 0 stats "$db" ev --json
+has out '"owner":{ "$maxKey" : 1 },'
+
+# A head does not count the elements of its open page, so their removal does not make its count negative.
+new_source
+expect 0 define "$source" ev --preset feed --threshold 2 --page 3 --quiet
+for i in {0..3}; do
+    expect 0 append "$source" ev a "$i"
+done
+for i in {0..2}; do
+    expect 0 remove "$source" ev a "$i"
+done
+expect 0 export "$source" ev
+mv out export.ndjson
+expect 0 export "$source" ev --documents --relaxed
+has out '"activityCount" : 0,'
+new_target "--preset feed --threshold 2 --page 3"
+expect 0 import "$db" ev out --quiet
+same "removed elements of the open page"
+
 # ---- what cannot be imported ---------------------------------------------------------------------
 
 line() {

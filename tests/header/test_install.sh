@@ -62,16 +62,27 @@ diff "$folder/tutorial.c" <(sed '1,/^ \*\/$/d' "$SPILLWAY_SOURCE/examples/first_
     }
 
 echo "the tutorial's second listing:"
+# Listing NUMBER is in FILE, line for line.
+listing_from() {
+    local begin
+    listing "$1" >"$folder/listing"
+    begin=$(grep -nxF -m 1 "$(head -n 1 "$folder/listing")" "$2" | cut -d : -f 1)
+    tail -n "+${begin:-1}" "$2" | head -n "$(wc -l <"$folder/listing")" | diff "$folder/listing" - ||
+        {
+            echo "docs/tutorial/c-program.md and $2 differ" >&2
+            exit 1
+        }
+}
 second=$SPILLWAY_SOURCE/examples/second_program.c
-listing 2 >"$folder/listing"
-begin=$(grep -nxF -m 1 "$(head -n 1 "$folder/listing")" "$second" | cut -d : -f 1)
-tail -n "+${begin:-1}" "$second" | head -n "$(wc -l <"$folder/listing")" | diff "$folder/listing" - ||
-    {
-        echo "docs/tutorial/c-program.md and examples/second_program.c differ" >&2
-        exit 1
-    }
+listing_from 2 "$second"
 "$compiler" -std=c17 -Wall -Wextra -Werror "${instrument[@]}" "$second" -o "$folder/second" "${flags[@]}"
 "$folder/second" | diff - <(seq 200 -1 0)
+
+echo "the tutorial's third listing:"
+third=$SPILLWAY_SOURCE/examples/third_program.c
+listing_from 3 "$third"
+"$compiler" -std=c17 -Wall -Wextra -Werror "${instrument[@]}" "$third" -o "$folder/third" "${flags[@]}"
+"$folder/third" | diff - <(echo "300 runs, 6300 minutes")
 
 echo "a program that uses the driver, too:"
 cat >"$folder/pool.c" <<'END'
@@ -87,6 +98,21 @@ END
 read -ra both < <(pkg-config --cflags --libs "${static[@]}" spillway libmongoc-1.0)
 "$compiler" -std=gnu17 "${instrument[@]}" "$folder/pool.c" -o "$folder/pool" "${both[@]}"
 "$folder/pool"
+
+echo "the tutorial's program with its own collection:"
+own=$consumer/own_collection.c
+for number in 4 5 6; do
+    listing_from "$number" "$own"
+done
+"$compiler" -std=gnu17 -Wall -Wextra -Werror "${instrument[@]}" "$own" -o "$folder/own" "${both[@]}"
+if "$folder/own" mongodb://127.0.0.1:1 2>"$folder/usage"; then
+    echo "a URI without a database was accepted" >&2
+    exit 1
+fi
+grep -q '^usage: own_collection' "$folder/usage"
+if [ -n "${SPILLWAY_TEST_URI:-}" ]; then
+    "$folder/own" "${SPILLWAY_TEST_URI%/*}/own_$$" | diff - <(printf '120: comment 120\n119: comment 119\n')
+fi
 unset PKG_CONFIG_PATH
 
 echo "find_package:"

@@ -96,6 +96,31 @@ def a_message_of_46_mb():
         assert posts.delete_one({"_id": 30}).deleted_count == 1
 
 
+def damaged_documents_are_errors():
+    """A whole read never ends with the head's part of an array that has pages."""
+    head = [{"$unset": {"spill.comments.epoch": 1}}, {"$set": {"spill.comments.epoch": "x"}},
+            {"$unset": {"spill.comments.pages": 1}}, {"$set": {"spill.comments.pages": 0}},
+            {"$set": {"spill.comments.pages": "x"}},
+            {"$unset": {"spill.comments.first": 1}}, {"$set": {"spill.comments.first": 0}},
+            {"$set": {"spill.comments.removed": 3}}]
+    page = [{"$unset": {"spill.epoch": 1}}, {"$unset": {"spill.first": 1}},
+            {"$set": {"spill.first": "x"}}, {"$set": {"owner": 9}}, {"$set": {"comments": 3}}]
+    with client() as through, pymongo.MongoClient(URI) as direct:
+        database = direct[DATABASE]
+        pages = database["posts.comments.pages"]
+        posts = through[DATABASE].posts
+        for collection, _id, damages in ((database.posts, 11, head),
+                                         (pages, {"owner": 11, "page": 0}, page)):
+            sound = collection.find_one({"_id": _id})
+            for damage in damages:
+                collection.update_one({"_id": _id}, damage)
+                error = refused(None, posts.find_one, {"_id": 11})
+                assert "spillway" in str(error), (damage, error)
+                refused(None, list, posts.find({"_id": {"$gte": 10}}))
+                collection.replace_one({"_id": _id}, sound)
+        assert len(posts.find_one({"_id": 11})["comments"]) == 31
+
+
 def deletes_take_the_pages_along():
     with client() as through, pymongo.MongoClient(URI) as direct:
         assert through[DATABASE].posts.delete_one({"_id": 12}).deleted_count == 1
@@ -108,7 +133,7 @@ def deletes_take_the_pages_along():
 
 try:
     run([an_array_passes_16_mb, bulk_writes_and_find_one_and_update,
-         a_message_of_46_mb, deletes_take_the_pages_along])
+         a_message_of_46_mb, damaged_documents_are_errors, deletes_take_the_pages_along])
     gateway.stop()
 finally:
     with pymongo.MongoClient(URI) as cleaner:

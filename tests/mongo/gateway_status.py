@@ -48,6 +48,13 @@ def make_traffic(gateway):
         refused(posts.aggregate, [{"$unwind": "$f"}])
         refused(posts.create_index, "at", expireAfterSeconds=3600, code=67)
         client[DATABASE].other.create_index("at", expireAfterSeconds=3600)
+        for _ in range(2):  # errors of the server, for another reason than the gateway's
+            try:
+                posts.update_one({"_id": SECRET}, {"$set": {"a.b": "private"}, "$unset": {"a": 1}})
+            except pymongo.errors.OperationFailure as error:
+                assert "spillway" not in str(error), error
+                continue
+            raise AssertionError("the server has accepted a conflict")
         client[DATABASE].command("ping")
 
 
@@ -127,6 +134,10 @@ def the_page_shows_what_happened():
     assert ["update", "the whole command, or the field spill", "115", "1"] in refusals, refusals
     assert ["aggregate", "a pipeline that uses the array", "115", "1"] in refusals, refusals
     assert ["createIndexes", "a unique, text, geospatial or TTL index", "67", "1"] in refusals, refusals
+    assert len(refusals) == 5, refusals
+    assert rows_of(page, "Errors by class") == [["invalid", "2"]], page
+    assert figure(metrics, 'spillway_gateway_errors_total{class="invalid"}') == 2
+    assert figure(metrics, 'spillway_gateway_errors_total{class="unavailable"}') == 0
     owners = rows_of(page, "Busiest owners")
     assert len(owners) == 10 and all(row[0] == "posts" for row in owners), owners
     assert all(re.fullmatch("[0-9a-f]{8}", row[1]) for row in owners), owners
@@ -134,7 +145,7 @@ def the_page_shows_what_happened():
     assert counts == sorted(counts, reverse=True) and counts[0] > 2 * counts[1], owners
     latencies = {row[0]: row[1:] for row in rows_of(page, "Latency by class")}
     writes = int(latencies["writes to served arrays"][0])
-    assert writes == 2 * 10 + BUSY + 5, latencies
+    assert writes == 2 * 10 + BUSY + 5 + 2, latencies
     assert int(latencies["reads of served arrays"][0]) == 3, latencies
     assert int(latencies["relayed unchanged"][0]) >= 1, latencies
     assert all("ms" in cell or " s" in cell for cell in latencies["writes to served arrays"][1:])
@@ -147,6 +158,7 @@ def the_page_shows_what_happened():
     assert figure(metrics, 'spillway_gateway_refusals_total{command="update",code="115",'
                            'operation="$bit"}') == 3
     log = gateway.log_text()
+    assert log.count('"event" : "failed"') == 2 and '"class" : "invalid"' in log, log
     assert log.count('"event" : "refused"') == 7 and '"operation" : "$bit"' in log, log
     check_buckets(metrics, latencies)
     the_documentation_has_every_metric(metrics)

@@ -260,6 +260,36 @@ static void other_bulk_writes_are_relayed(void **state)
     bson_free(json);
 }
 
+/*
+ * An entry holds 8 runs of numbers. Each statement that matches nothing leaves a gap. No retry of
+ * the command could help, so the error is none that drivers retry.
+ */
+static void many_gaps_between_numbers_are_refused(void **state)
+{
+    enum { MATCHED = 8, STATEMENTS = 2 * MATCHED + 2 };
+    gateway_fixture_t *fixture = *state;
+    bson_string_t *command = bson_string_new("{\"update\": \"c\", \"updates\": [");
+    gateway_push(fixture, 1, 0, 6);
+    gateway_settle(fixture);
+    for (int i = 0; i < STATEMENTS; i++)
+        bson_string_append_printf(command,
+                                  "%s{\"q\": {\"_id\": 1%s}, \"u\": {\"$push\": {\"f\": %d}}}",
+                                  i > 0 ? ", " : "", i % 2 == 0 ? "" : ", \"a\": 99", i);
+    bson_string_append(command, "]}");
+    fixture->client->txn_number = 1;
+    bson_t *reply = gateway_run_json(fixture->client, command->str);
+    fixture->client->txn_number = -1;
+    gateway_expect(reply, "ok", "1.0");
+    gateway_expect(reply, "n", "8");
+    gateway_expect(reply, "writeErrors.0.index", "16");
+    gateway_expect(reply, "writeErrors.0.code", "115");
+    assert_false(bson_has_field(reply, "errorLabels"));
+    bson_destroy(reply);
+    gateway_try(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.f",
+                "[ 0, 1, 2, 3, 4, 5, 0, 2, 4, 6, 8, 10, 12, 14 ]");
+    bson_string_free(command, true);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, gateway_setup, gateway_teardown)
@@ -271,7 +301,8 @@ int main(void)
                                        TEST(a_statement_that_is_no_bson_changes_nothing),
                                        TEST(pages_and_bookkeeping_stay_hidden),
                                        TEST(apply_ops_on_the_database_is_refused),
-                                       TEST(other_bulk_writes_are_relayed)};
+                                       TEST(other_bulk_writes_are_relayed),
+                                       TEST(many_gaps_between_numbers_are_refused)};
     server_uri();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

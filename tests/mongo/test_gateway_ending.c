@@ -4,6 +4,7 @@
  */
 #include "mongo/gateway_client.h"
 
+#include "core/array.h"
 #include "store/store.h"
 #include "support/server.h"
 
@@ -48,6 +49,27 @@ static void write_note(gateway_fixture_t *fixture, const spill_drop_note_t *note
     spill_definition_t definition = gateway_small_definition();
     spill_store_t *store = server_open(fixture->uri);
     assert_int_equal(store->ops->note_drop(store, &definition, &owner, note, &error), SPILL_OK);
+    server_close(store);
+}
+
+/* The notes have stayed for their time. */
+static void age_notes(gateway_fixture_t *fixture)
+{
+    gateway_try_direct(fixture,
+                       "{\"update\": \"spillway.marks\", \"updates\": [{\"q\": {\"_id.drop\": "
+                       "\"c.f\"}, \"u\": {\"$set\": {\"at\": {\"$date\": 0}}}, \"multi\": true}]}",
+                       "n", "1");
+}
+
+static void finish_drops(gateway_fixture_t *fixture)
+{
+    spill_array_t *array;
+    bool more;
+    spill_store_t *store = server_open(fixture->uri);
+    assert_int_equal(spill_array_open(store, "c.f", &array, NULL), SPILL_OK);
+    assert_int_equal(spill_array_finish_drops(array, &more, NULL), SPILL_OK);
+    assert_false(more);
+    spill_array_close(array);
     server_close(store);
 }
 
@@ -104,11 +126,11 @@ static void a_note_lets_the_next_array_begin(void **state)
     gateway_try_direct(fixture, notes, "n", "1");
     gateway_push(fixture, 1, 0, 9);
     gateway_settle(fixture);
-    gateway_try_direct(fixture, notes, "n", "0");
     gateway_try_direct(fixture, pages, "n", "3");
     gateway_try(fixture, find_all, "cursor.firstBatch.0.f", "[ 0, 1, 2, 3, 4, 5, 6, 7, 8 ]");
     gateway_try(fixture, delete_one, "n", "1");
-    gateway_try_direct(fixture, notes, "n", "0");
+    gateway_try_direct(fixture, pages, "n", "0");
+    gateway_try_direct(fixture, notes, "n", "1");
 }
 
 static void a_note_lets_repair_finish_a_delete(void **state)
@@ -117,6 +139,9 @@ static void a_note_lets_repair_finish_a_delete(void **state)
     leave_pages(fixture, true);
     repair(fixture, 1, 0);
     gateway_try_direct(fixture, pages, "n", "0");
+    gateway_try_direct(fixture, notes, "n", "1");
+    age_notes(fixture);
+    repair(fixture, 0, 0);
     gateway_try_direct(fixture, notes, "n", "0");
 }
 
@@ -168,6 +193,26 @@ static void a_note_of_a_head_that_lived_on_is_not_believed(void **state)
     repair(fixture, 0, 1);
     gateway_try_direct(fixture, pages, "n", "5");
     gateway_try_direct(fixture, notes, "n", "1");
+    age_notes(fixture);
+    finish_drops(fixture);
+    gateway_try_direct(fixture, pages, "n", "5");
+    gateway_try_direct(fixture, notes, "n", "0");
+}
+
+/* A gateway has died between its note and the delete, and the head lives. */
+static void an_old_note_of_a_living_head_is_forgotten(void **state)
+{
+    gateway_fixture_t *fixture = *state;
+    gateway_push(fixture, 1, 0, 9);
+    gateway_settle(fixture);
+    const spill_drop_note_t note = read_head(fixture);
+    write_note(fixture, &note);
+    finish_drops(fixture);
+    gateway_try_direct(fixture, notes, "n", "1");
+    age_notes(fixture);
+    finish_drops(fixture);
+    gateway_try_direct(fixture, notes, "n", "0");
+    gateway_try(fixture, find_all, "cursor.firstBatch.0.f", "[ 0, 1, 2, 3, 4, 5, 6, 7, 8 ]");
 }
 
 static void a_note_of_a_head_that_is_gone_is_believed(void **state)
@@ -180,15 +225,14 @@ static void a_note_of_a_head_that_is_gone_is_believed(void **state)
     gateway_try_direct(fixture, delete_all, "n", "1");
     repair(fixture, 1, 0);
     gateway_try_direct(fixture, pages, "n", "0");
-    gateway_try_direct(fixture, notes, "n", "0");
+    gateway_try_direct(fixture, notes, "n", "1");
 }
 
 /* ---- pages of a spill in progress ------------------------------------------------------------ */
 
-/* A client has begun to spill the head, and has put page 0. */
-static void put_page(gateway_fixture_t *fixture)
+/* A client that has begun to spill the head puts page 0. */
+static void put_page_of(gateway_fixture_t *fixture, const spill_drop_note_t *head)
 {
-    const spill_drop_note_t head = read_head(fixture);
     char *put = bson_strdup_printf(
         "{\"insert\": \"c.pages\", \"documents\": [{\"_id\": {\"owner\": 1, \"page\": 0}, "
         "\"owner\": 1, \"page\": 0, \"f\": "
@@ -196,10 +240,16 @@ static void put_page(gateway_fixture_t *fixture)
         "1], \"spill\": {\"first\": {\"$numberLong\": \"0\"}, \"epoch\": {\"$numberLong\": "
         "\"%lld\"}, "
         "\"src\": {\"$numberLong\": \"%lld\"}, \"rev\": {\"$numberLong\": \"%lld\"}}}]}",
-        (long long)head.incarnation, (long long)head.rev, (long long)head.rev);
+        (long long)head->incarnation, (long long)head->rev, (long long)head->rev);
     gateway_try_direct(fixture, put, "n", "1");
     gateway_try_direct(fixture, pages, "n", "1");
     bson_free(put);
+}
+
+static void put_page(gateway_fixture_t *fixture)
+{
+    const spill_drop_note_t head = read_head(fixture);
+    put_page_of(fixture, &head);
 }
 
 static void a_page_that_was_put_goes_with_its_head(void **state)
@@ -220,7 +270,7 @@ static void a_page_that_was_put_goes_with_its_head(void **state)
         gateway_push(fixture, 1, 0, 4);
         put_page(fixture);
         gateway_try(fixture, statements[i], "ok", "1.0");
-        gateway_try_direct(fixture, notes, "n", "0");
+        gateway_try_direct(fixture, notes, "n", "1");
         gateway_try_direct(fixture, delete_all, "ok", "1.0"); /* a document that is plain now */
         gateway_push(fixture, 1, 0, 9);
         gateway_settle(fixture);
@@ -228,6 +278,70 @@ static void a_page_that_was_put_goes_with_its_head(void **state)
         gateway_try_direct(fixture, pages, "n", "3");
         gateway_try(fixture, delete_one, "n", "1");
     }
+}
+
+/*
+ * Another gateway has read the head to spill it, and puts the page after the head and its pages are
+ * deleted. The deleted head need not be due for a spill any more.
+ */
+static void leave_late_page(gateway_fixture_t *fixture)
+{
+    gateway_push(fixture, 1, 100, 104);
+    const spill_drop_note_t head = read_head(fixture);
+    gateway_try(fixture, delete_one, "n", "1");
+    gateway_try_direct(fixture, pages, "n", "0");
+    put_page_of(fixture, &head);
+}
+
+static void a_page_that_is_put_late_goes_with_the_next_adoption(void **state)
+{
+    gateway_fixture_t *fixture = *state;
+    leave_late_page(fixture);
+    gateway_push(fixture, 1, 0, 9);
+    gateway_settle(fixture);
+    gateway_try(fixture, find_all, "cursor.firstBatch.0.f", "[ 0, 1, 2, 3, 4, 5, 6, 7, 8 ]");
+    gateway_try_direct(fixture, pages, "n", "3");
+}
+
+static void a_page_that_is_put_late_goes_with_a_repair(void **state)
+{
+    gateway_fixture_t *fixture = *state;
+    leave_late_page(fixture);
+    repair(fixture, 1, 0);
+    gateway_try_direct(fixture, pages, "n", "0");
+}
+
+static void a_page_that_is_put_late_goes_with_a_sweep(void **state)
+{
+    gateway_fixture_t *fixture = *state;
+    leave_late_page(fixture);
+    age_notes(fixture);
+    finish_drops(fixture);
+    gateway_try_direct(fixture, pages, "n", "0");
+    gateway_try_direct(fixture, notes, "n", "0");
+}
+
+/* The same for the library's drop, of an owner without pages that is not due for a spill. */
+static void a_page_that_is_put_late_after_a_drop_goes(void **state)
+{
+    int32_t one = 1;
+    spill_array_t *array;
+    gateway_fixture_t *fixture = *state;
+    const spill_value_t owner = {
+        .data = (const uint8_t *)&one, .size_bytes = sizeof one, .type = BSON_TYPE_INT32};
+    gateway_push(fixture, 1, 100, 104);
+    const spill_drop_note_t head = read_head(fixture);
+    spill_store_t *store = server_open(fixture->uri);
+    assert_int_equal(spill_array_open(store, "c.f", &array, NULL), SPILL_OK);
+    assert_int_equal(spill_array_drop_owner(array, &owner, NULL), SPILL_OK);
+    spill_array_close(array);
+    put_page_of(fixture, &head);
+    repair(fixture, 1, 0);
+    gateway_try_direct(fixture, pages, "n", "0");
+    gateway_try_direct(fixture, notes, "n", "1");
+    assert_int_equal(spill_store_drop(store, "c.f", NULL), SPILL_OK);
+    gateway_try_direct(fixture, notes, "n", "0");
+    server_close(store);
 }
 
 /* The gateway dies at each of its calls of the server; afterwards the owner is used as before. */
@@ -266,6 +380,11 @@ int main(void)
         TEST(a_note_of_a_head_that_lived_on_is_not_believed),
         TEST(a_note_of_a_head_that_is_gone_is_believed),
         TEST(a_page_that_was_put_goes_with_its_head),
+        TEST(an_old_note_of_a_living_head_is_forgotten),
+        TEST(a_page_that_is_put_late_goes_with_the_next_adoption),
+        TEST(a_page_that_is_put_late_goes_with_a_repair),
+        TEST(a_page_that_is_put_late_goes_with_a_sweep),
+        TEST(a_page_that_is_put_late_after_a_drop_goes),
         TEST(a_delete_that_is_killed_is_finished),
     };
     server_uri();

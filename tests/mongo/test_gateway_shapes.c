@@ -336,6 +336,29 @@ static void a_push_of_nothing_looks_at_the_document(void **state)
                 "upserted.0._id", "1");
 }
 
+/* The condition on F beside the _id makes the server refuse an insert, which nobody asked for. */
+static void an_upsert_of_a_long_array_with_a_condition_on_it_is_a_push(void **state)
+{
+    gateway_fixture_t *fixture = *state;
+    gateway_try_direct(fixture,
+                       "{\"insert\": \"c\", \"documents\": [{\"_id\": 1, \"f\": [{\"v\": 2}, 1, 2, "
+                       "3, 4, 5]}]}",
+                       "n", "1");
+    gateway_try(fixture,
+                "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1, \"f.v\": 2}, \"u\": "
+                "{\"$push\": {\"f\": 9}}, \"upsert\": true}]}",
+                "nModified", "1");
+    gateway_settle(fixture);
+    gateway_try(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.f",
+                "[ { \"v\" : 2 }, 1, 2, 3, 4, 5, 9 ]");
+    gateway_push(fixture, 2, 0, 9);
+    gateway_settle(fixture);
+    gateway_try(fixture,
+                "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 2, \"f.v\": 2}, \"u\": "
+                "{\"$push\": {\"f\": 9}}, \"upsert\": true}]}",
+                "writeErrors.0.code", "115");
+}
+
 static void flags_have_their_types(void **state)
 {
     gateway_fixture_t *fixture = *state;
@@ -465,22 +488,117 @@ static void a_replaced_document_is_read_again(void **state)
     assert_true(replaced);
 }
 
+/* ---- upserts beside another client ----------------------------------------------------------- */
+
+static const char push_nine[] = "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": "
+                                "{\"$push\": {\"f\": 9}}, \"upsert\": true%s}]}";
+
+typedef struct other_client {
+    int finds, updates;
+    bool later;   /* it deletes the document after the look, not before */
+    bool inserts; /* it inserts the document that was there */
+    bson_t document;
+} other_client_t;
+
+static void delete_all(gateway_client_t *client)
+{
+    bson_destroy(gateway_direct_json(
+        client, "{\"delete\": \"c\", \"deletes\": [{\"q\": {}, \"limit\": 0}]}"));
+}
+
+/* The insert meets a document, which is gone afterwards. */
+static bool delete_beside(gateway_client_t *client, const bson_t *body)
+{
+    other_client_t *other = client->context;
+    if (bson_has_field(body, "find") && ++other->finds == 1 && other->later)
+        bson_destroy(gateway_direct_json(
+            client, "{\"update\": \"c\", \"updates\": [{\"q\": {}, \"u\": {\"f\": [7]}}]}"));
+    else if (bson_has_field(body, "find") && other->finds == 1)
+        delete_all(client);
+    if (bson_has_field(body, "update") && ++other->updates == 2 && other->later)
+        delete_all(client);
+    return true;
+}
+
+static void an_upsert_beside_a_delete_inserts(void **state)
+{
+    gateway_fixture_t *fixture = *state;
+    char *command = bson_strdup_printf(push_nine, "");
+    for (int later = 0; later < 2; later++) {
+        other_client_t other = {.later = later == 1};
+        gateway_push(fixture, 1, 0, 6);
+        gateway_settle(fixture);
+        fixture->client->context = &other;
+        fixture->client->before_call = delete_beside;
+        gateway_try(fixture, command, "upserted.0._id", "1");
+        fixture->client->before_call = NULL;
+        gateway_try(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.f", "[ 9 ]");
+        delete_all(fixture->client);
+    }
+    bson_free(command);
+}
+
+/* The document is not there when the gateway looks for it, and is when it inserts. */
+static bool insert_beside(gateway_client_t *client, const bson_t *body)
+{
+    other_client_t *other = client->context;
+    if (bson_has_field(body, "update") && ++other->updates == 1) {
+        bson_t *insert =
+            BCON_NEW("insert", "c", "documents", "[", BCON_DOCUMENT(&other->document), "]");
+        bson_destroy(gateway_direct(client, insert));
+        bson_destroy(insert);
+    }
+    return true;
+}
+
+static void an_upsert_of_many_beside_an_insert_pushes(void **state)
+{
+    gateway_fixture_t *fixture = *state;
+    other_client_t other = {0};
+    bson_iter_t iter, found;
+    bson_t document;
+    uint32_t size;
+    const uint8_t *data;
+    gateway_push(fixture, 1, 0, 4);
+    gateway_settle(fixture);
+    bson_t *reply = gateway_direct_json(fixture->client, "{\"find\": \"c\"}");
+    assert_true(bson_iter_init(&iter, reply));
+    assert_true(bson_iter_find_descendant(&iter, "cursor.firstBatch.0", &found));
+    bson_iter_document(&found, &size, &data);
+    assert_true(bson_init_static(&document, data, size));
+    bson_copy_to(&document, &other.document);
+    bson_destroy(reply);
+    delete_all(fixture->client);
+    fixture->client->context = &other;
+    fixture->client->before_call = insert_beside;
+    char *command = bson_strdup_printf(push_nine, ", \"multi\": true");
+    gateway_try(fixture, command, "nModified", "1");
+    fixture->client->before_call = NULL;
+    gateway_try(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.f", "[ 0, 1, 2, 3, 9 ]");
+    bson_destroy(&other.document);
+    bson_free(command);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, gateway_setup, gateway_teardown)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(reads_are_whole_beside_pages),
-                                       TEST(reads_hide_the_bookkeeping),
-                                       TEST(written_documents_have_no_bookkeeping),
-                                       TEST(other_databases_are_relayed),
-                                       TEST(equal_ids_are_one_owner),
-                                       TEST(pushes_alternate_with_other_statements),
-                                       TEST(a_retry_keeps_the_numbers_of_named_owners),
-                                       TEST(a_push_of_nothing_looks_at_the_document),
-                                       TEST(flags_have_their_types),
-                                       TEST(a_set_of_the_same_id_changes_nothing),
-                                       TEST(a_long_id_stays_unmanaged),
-                                       TEST(a_replaced_document_is_not_returned),
-                                       TEST(a_replaced_document_is_read_again)};
+    const struct CMUnitTest tests[] = {
+        TEST(reads_are_whole_beside_pages),
+        TEST(reads_hide_the_bookkeeping),
+        TEST(written_documents_have_no_bookkeeping),
+        TEST(other_databases_are_relayed),
+        TEST(equal_ids_are_one_owner),
+        TEST(pushes_alternate_with_other_statements),
+        TEST(a_retry_keeps_the_numbers_of_named_owners),
+        TEST(a_push_of_nothing_looks_at_the_document),
+        TEST(an_upsert_of_a_long_array_with_a_condition_on_it_is_a_push),
+        TEST(flags_have_their_types),
+        TEST(a_set_of_the_same_id_changes_nothing),
+        TEST(a_long_id_stays_unmanaged),
+        TEST(an_upsert_beside_a_delete_inserts),
+        TEST(an_upsert_of_many_beside_an_insert_pushes),
+        TEST(a_replaced_document_is_not_returned),
+        TEST(a_replaced_document_is_read_again)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,6 +33,7 @@ static sim_event_t append_event(const spill_request_t *request, const spill_stat
     case SPILL_REFUSAL_NO_MATCH:
         return SIM_APPEND_NO_MATCH;
     case SPILL_REFUSAL_SESSIONS:
+    case SPILL_REFUSAL_GAPS:
         return SIM_APPEND_SESSIONS;
     case SPILL_REFUSAL_PRESENT: /* only of transfers, which are not simulated */
     case SPILL_REFUSAL_SEARCH:

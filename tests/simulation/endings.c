@@ -10,6 +10,7 @@
  */
 #include "world.h"
 
+#include "layout/drop.h"
 #include "layout/head_end.h"
 #include "support/model_store.h"
 #include "util/error.h"
@@ -76,20 +77,11 @@ static bool delete_head(sim_world_t *world, const sim_message_t *message)
     return true;
 }
 
-/* The end is certain until the pages are gone. */
-static void track_certain(sim_ends_t *ends, const sim_message_t *message)
-{
-    int64_t incarnation = message->note.incarnation;
-    if (message->kind == SIM_MESSAGE_CERTAIN)
-        ends->certain = higher(ends->certain, incarnation);
-    else if (message->note.rev == SPILL_DROP_IS_CERTAIN && incarnation >= ends->certain)
-        ends->certain = 0;
-}
-
-static void forget(spill_drop_note_t *note, const spill_drop_note_t *of)
+/* What is certain is only forgotten when no request can arrive late. */
+static void forget(spill_drop_note_t *note, const spill_drop_note_t *of, bool old)
 {
     if (of->rev == SPILL_DROP_IS_CERTAIN) {
-        if (note->incarnation <= of->incarnation && note->ended <= of->incarnation)
+        if (old && note->incarnation <= of->incarnation && note->ended <= of->incarnation)
             *note = (spill_drop_note_t){0};
     } else if (note->incarnation <= of->incarnation && note->rev <= of->rev)
         *note = (spill_drop_note_t){.ended = note->ended};
@@ -98,7 +90,8 @@ static void forget(spill_drop_note_t *note, const spill_drop_note_t *of)
 void sim_deliver(sim_world_t *world, const sim_message_t *message, spill_drop_note_t *found,
                  bool *done)
 {
-    spill_drop_note_t *note = &world->ends[message->owner].note;
+    sim_ends_t *ends = &world->ends[message->owner];
+    spill_drop_note_t *note = &ends->note;
     *done = true;
     switch (message->kind) {
     case SIM_MESSAGE_MARK:
@@ -112,11 +105,10 @@ void sim_deliver(sim_world_t *world, const sim_message_t *message, spill_drop_no
         break;
     case SIM_MESSAGE_CERTAIN:
         note->ended = higher(note->ended, message->note.incarnation);
-        track_certain(&world->ends[message->owner], message);
+        ends->certain = higher(ends->certain, message->note.incarnation);
         break;
     case SIM_MESSAGE_FORGET:
-        forget(note, &message->note);
-        track_certain(&world->ends[message->owner], message);
+        forget(note, &message->note, ends->old);
         break;
     case SIM_MESSAGE_FIND:
         if (found) {
@@ -202,7 +194,9 @@ static spill_code_t end_head(sim_client_t *client, spill_head_end_t *end, int ow
                                    .head = &head};
     SPILL_TRY(sim_send(client, &message, NULL, &done, error));
     sim_saw(client->world, done ? SIM_HEAD_ENDED : SIM_HEAD_ENDED_NOT);
-    return spill_head_end_finish(end, done, error);
+    SPILL_TRY(spill_head_end_finish(end, done, error));
+    return done && client->world->settings.forgets ? spill_outlier_finish_noted(end->owner, error)
+                                                   : SPILL_OK;
 }
 
 static spill_code_t read_and_end(sim_client_t *client, const spill_owner_t *own, int owner,
@@ -214,16 +208,7 @@ static spill_code_t read_and_end(sim_client_t *client, const spill_owner_t *own,
         return SPILL_OK;
     sim_ends_t *ends = &client->world->ends[owner];
     want_to_end(ends, &head.state);
-    int64_t bytes = head.state.live_bytes + head.state.fields_bytes;
-    /* Other clients may have the other bounds. */
-    spill_definition_t definition = client->world->definition;
-    bool may_be_spilled = false;
-    for (int i = 0; i < 2; i++) {
-        definition.bounds = client->world->settings.bounds[i];
-        may_be_spilled =
-            may_be_spilled || spill_head_end_may_be_spilled(&definition, head.state.live, bytes);
-    }
-    spill_head_end_t end = {own, head.state.incarnation, head.state.rev, may_be_spilled};
+    spill_head_end_t end = {own, head.state.incarnation, head.state.rev};
     return end_head(client, &end, owner, error);
 }
 

@@ -51,6 +51,7 @@ extern const sim_naive_t sim_naive_note_always_believed;
 extern const sim_naive_t sim_naive_note_afterwards;
 extern const sim_naive_t sim_naive_note_forgotten_by_all;
 extern const sim_naive_t sim_naive_note_replaced;
+extern const sim_naive_t sim_naive_note_ends_with_pages;
 extern const sim_naive_t sim_naive_all_believed;
 extern const sim_naive_t sim_naive_all_stays;
 extern const sim_naive_t sim_naive_all_replaced;

@@ -51,7 +51,7 @@ static void forgotten_by_all(sim_world_t *world, const sim_message_t *message,
 {
     sim_message_t any = *message;
     if (message->kind == SIM_MESSAGE_FORGET)
-        any.note.rev = SPILL_DROP_IS_CERTAIN;
+        any.note.rev = SPILL_DROP_IS_CERTAIN - 1;
     sim_deliver(world, &any, found, done);
 }
 
@@ -126,6 +126,29 @@ const sim_naive_t sim_naive_note_replaced = {.name = "a note replaces what was c
                                              .adjust = adjust_ending,
                                              .shows = "of a head that surely ended",
                                              .schedules = 50000};
+
+/* Believed: "The pages are deleted, so nobody needs the note." */
+static void forgotten_at_once(sim_world_t *world, const sim_message_t *message,
+                              spill_drop_note_t *found, bool *done)
+{
+    sim_ends_t *ends = &world->ends[message->owner];
+    bool old = ends->old;
+    ends->old = true;
+    sim_deliver(world, message, found, done);
+    ends->old = old;
+}
+
+static void adjust_forgets(sim_world_t *world)
+{
+    adjust_ending(world);
+    world->settings.forgets = true;
+}
+
+const sim_naive_t sim_naive_note_ends_with_pages = {.name = "a note ends with the pages",
+                                                    .deliver = forgotten_at_once,
+                                                    .adjust = adjust_forgets,
+                                                    .shows = "of a head that surely ended",
+                                                    .schedules = 50000};
 
 /* Believed: "Clocks give later heads later incarnations." */
 static void ended_without_mark(sim_world_t *world, const sim_message_t *message,

@@ -20,7 +20,7 @@ static spill_code_t judge(const spill_response_t *head, const sim_append_t *appe
         return refuse(SPILL_NOT_FOUND, SPILL_REASON_NO_MATCH, error);
     if (head->session == SPILL_SESSION_TOO_OLD)
         return refuse(SPILL_CONFLICT, SPILL_REASON_TOO_OLD, error);
-    if (head->session == SPILL_SESSION_FULL)
+    if (head->session == SPILL_SESSION_FULL || head->session == SPILL_SESSION_GAPS)
         return refuse(SPILL_CONFLICT, SPILL_REASON_SESSIONS, error);
     if (head->session == SPILL_SESSION_REPEATED) {
         *result = (spill_append_result_t){.first = -1, .count = append->count, .repeated = true};

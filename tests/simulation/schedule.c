@@ -478,7 +478,8 @@ static void check_all_owners(sim_world_t *world, sim_client_t *client)
 {
     for (int owner = 0; owner < world->settings.owners && !world->failure[0]; owner++) {
         verify(world, client, owner);
-        const sim_ends_t *ends = &world->ends[owner];
+        sim_ends_t *ends = &world->ends[owner];
+        ends->old = true;
         bool left = ends->note.incarnation > 0 && ends->note.incarnation == ends->deleted;
         int64_t certain = ends->certain;
         if (left)

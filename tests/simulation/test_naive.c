@@ -72,6 +72,7 @@ static void expect_failure(const sim_naive_t *naive)
     X(note_afterwards)                                                                             \
     X(note_forgotten_by_all)                                                                       \
     X(note_replaced)                                                                               \
+    X(note_ends_with_pages)                                                                        \
     X(all_believed)                                                                                \
     X(all_stays)                                                                                   \
     X(all_replaced)                                                                                \

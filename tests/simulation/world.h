@@ -86,6 +86,7 @@ typedef struct sim_settings {
     bool paths;               /* the head's fields are in a sub-document */
     bool unique;              /* the array keeps each id once */
     bool notes;               /* statements of a gateway and other programs delete heads */
+    bool forgets;             /* clients forget a note when the pages are deleted */
     int sessions; /* appends carry operations of sessions; most entries; 0: they do not */
     int weights[SIM_ACTION_KINDS];
 } sim_settings_t;
@@ -254,7 +255,8 @@ typedef struct sim_ends {
     int64_t announced;      /* the last incarnation whose rev a client has raised to end it ... */
     bool page_put;          /* ... and a page was put since then */
     int64_t deleted;        /* the last incarnation that a client's statement has ended */
-    int64_t certain;        /* the last one whose end the note has, until its pages are deleted */
+    int64_t certain;        /* the last one whose end the note has */
+    bool old;               /* the note has stayed for its time: no request can arrive late */
     int64_t may_go;         /* pages up to this incarnation may be deleted */
     bool any;               /* a head was deleted without DROP_HEAD */
 } sim_ends_t;

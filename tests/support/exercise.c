@@ -45,7 +45,7 @@ static spill_code_t note(exercise_result_t *result, const char *operation, spill
         return code;
     result->failed++;
     result->corrupt += code == SPILL_CORRUPT ? 1 : 0;
-    result->conflicts += code == SPILL_CONFLICT ? 1 : 0;
+    result->conflicts += code == SPILL_CONFLICT && error->retryable ? 1 : 0;
     REQUIRE(error->code == code && error->message[0] != '\0', "%s: %s without a message", operation,
             spill_code_name(code));
     REQUIRE(code != SPILL_CORRUPT || names_place(error->message), "%s: no place in: %s", operation,

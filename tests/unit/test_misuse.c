@@ -322,9 +322,17 @@ static void appends(void **state)
         options.op = &op;
         REFUSED(spill_array_append(array, &owner, &element, 1, &options, NULL, &error));
     }
+    spill_op_t nameless = {.id_bytes = 3};
+    spill_append_options_init(&options);
+    options.op = &nameless;
+    assert_int_equal(spill_array_append(array, &owner, &element, 1, &options, NULL, &error),
+                     SPILL_INVALID);
+    assert_non_null(strstr(error.message, "id is NULL"));
     spill_append_options_init(&options);
     options.version = 9;
-    REFUSED(spill_array_append(array, &owner, &element, 1, &options, NULL, &error));
+    assert_int_equal(spill_array_append(array, &owner, &element, 1, &options, NULL, &error),
+                     SPILL_INVALID);
+    assert_non_null(strstr(error.message, "spill_append_options_init"));
     spill_append_options_init(NULL);
 }
 

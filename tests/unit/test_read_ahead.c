@@ -328,7 +328,7 @@ static void head_is_known_until_it_changes(void **state)
     set_key_of(&fixture, 7);
     for (int i = 1; i < 4; i++) {
         spill_tail_cache_free(store->tails); /* so that the read reaches the engine */
-        store->tails = store->combiner.tails = NULL;
+        store->tails = store->writer.tails = NULL;
         spill_head_cache_clear(&store->heads);
         assert_int_equal(known(&fixture), SPILL_KNOWN_NOT);
         assert_int_equal(spill_array_op_base(fixture.array, &owner, &base, NULL), SPILL_OK);

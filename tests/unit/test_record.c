@@ -467,6 +467,11 @@ static void test_json_of_what_is_only_written(void **state)
     assert_printed(&shown_record, &shown,
                    "{\"text\":null,\"json\":[1],\"value\":null,\"real\":0.10000000000000001,"
                    "\"texts\":[],\"chars\":\"\"}");
+    const spill_value_t empty = {.data = NULL, .size_bytes = 0, .type = BSON_TYPE_MINKEY};
+    shown = (shown_t){.value = &empty};
+    assert_printed(&shown_record, &shown,
+                   "{\"text\":null,\"json\":null,\"value\":{ \"$minKey\" : 1 },\"real\":0,"
+                   "\"texts\":[],\"chars\":\"\"}");
 }
 
 /* Values that JSON cannot express are null, and counted; or repaired. */

@@ -178,6 +178,22 @@ static void sales_of_the_manual(void **state)
 
 /* ---- bookkeeping ----------------------------------------------------------------------------- */
 
+/* Elements of the open page are removed, which the head does not count. */
+static void a_count_is_not_negative(void **state)
+{
+    (void)state;
+    subject_t subject;
+    open_subject(&subject, "feed");
+    subject.state.pages = 1;
+    subject.state.sealed = true;
+    subject.state.total = 2;
+    subject.state.removed = 3;
+    assert_head(&subject, true,
+                "{ \"_id\" : \"ada\", \"activities\" : [  ], \"activityCount\" : 0, "
+                "\"hasOverflow\" : true, \"overflowPages\" : 1 }");
+    close_subject(&subject);
+}
+
 static void a_head_with_its_bookkeeping(void **state)
 {
     (void)state;
@@ -397,6 +413,7 @@ int main(void)
         cmocka_unit_test(a_page_of_the_feed),
         cmocka_unit_test(a_feed_that_keeps_the_newest_counts_exactly),
         cmocka_unit_test(sales_of_the_manual),
+        cmocka_unit_test(a_count_is_not_negative),
         cmocka_unit_test(a_head_with_its_bookkeeping),
         cmocka_unit_test(a_page_with_its_bookkeeping),
         cmocka_unit_test(an_older_longer_window_is_not_shown),

@@ -33,6 +33,7 @@ static void unknown_scheme_is_named(void **state)
     (void)state;
     assert_refused("mysql://localhost/test", NULL, SPILL_INVALID, "\"mysql:\"");
     assert_refused("rocks:/tmp/x", NULL, SPILL_INVALID, "\"rocks:\"");
+    assert_refused("memory:feeds", NULL, SPILL_INVALID, "has no name");
     assert_refused("", NULL, SPILL_INVALID, "needs a name");
     assert_refused("rocksdb:", NULL, SPILL_INVALID, "needs a name");
 }

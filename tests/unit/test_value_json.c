@@ -259,7 +259,7 @@ static void test_bad_notations(void **state)
     assert_refused("1e400", 5, 0, "out of range");
 }
 
-/* Code and pointers that libbson would misread. */
+/* Code, pointers and numbers that libbson would misread. */
 static void test_what_libbson_misreads(void **state)
 {
     (void)state;
@@ -268,6 +268,15 @@ static void test_what_libbson_misreads(void **state)
                     "{ \"$code\" : \"f\", \"$scope\" : { \"a\" : true } }");
     assert_reads_as("[{\"a\":{\"$code\":\"f\"}}]", BSON_TYPE_ARRAY,
                     "[ { \"a\" : { \"$code\" : \"f\" } } ]");
+    assert_reads_as("{\"$code\":\"\\\\u0000\"}", BSON_TYPE_CODE, "{ \"$code\" : \"\\\\u0000\" }");
+    assert_reads_as("{\"$numberDouble\":\"-1.5E+3\"}", BSON_TYPE_DOUBLE,
+                    "{ \"$numberDouble\" : \"-1500.0\" }");
+    assert_reads_as("{\"$numberDouble\":\".5\"}", BSON_TYPE_DOUBLE,
+                    "{ \"$numberDouble\" : \"0.5\" }");
+    assert_reads_as("{\"$numberDouble\":\"-Infinity\"}", BSON_TYPE_DOUBLE,
+                    "{ \"$numberDouble\" : \"-Infinity\" }");
+    assert_reads_as("{\"$timestamp\":{\"t\":4294967295,\"i\":4294967295}}", BSON_TYPE_TIMESTAMP,
+                    "{ \"$timestamp\" : { \"t\" : 4294967295, \"i\" : 4294967295 } }");
     static const struct {
         const char *text;
         size_t offset;
@@ -279,6 +288,15 @@ static void test_what_libbson_misreads(void **state)
         {"[1,{\"$dbPointer\":{}}]", 4, "a pointer inside"},
         {"{\"$scope\":{},\"$code\":\"f\"}", 1, "must come right after"},
         {"{\"$code\":\"f\",\"a\":1,\"$scope\":{}}", 19, "must come right after"},
+        {"{\"$code\":\"f\\u0000g\"}", 9, "code with \\u0000"},
+        {"{\"$numberDouble\":\"\"}", 17, "the text is not a number"},
+        {"{\"$numberDouble\": \"1.5x\"}", 18, "the text is not a number"},
+        {"{\"$numberDouble\":\"1.5e\"}", 17, "the text is not a number"},
+        {"{\"$numberDouble\":\".\"}", 17, "the text is not a number"},
+        {"{\"$numberDouble\":\"0x10\"}", 17, "the text is not a number"},
+        {"{\"$numberDouble\":\"1\\u00002\"}", 17, "the text is not a number"},
+        {"{\"$timestamp\":{\"t\":4294967296,\"i\":0}}", 19, "more than 32 bits"},
+        {"{\"$timestamp\":{\"t\":1,\"i\":99999999999}}", 25, "more than 32 bits"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         assert_refused(cases[i].text, strlen(cases[i].text), cases[i].offset, cases[i].problem);

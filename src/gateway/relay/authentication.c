@@ -87,7 +87,7 @@ void spill_authentication_begin(spill_authentication_t *authentication, const bs
     bson_iter_binary(&iter, &subtype, &size, &payload);
     const part_t message = {payload, size};
     if ((plain && find_plain_name(message, &name)) || (scram && find_scram_name(message, &name)))
-        digest_user(spill_document_text(command, "db", database), name, authentication->pending);
+        digest_user(database, name, authentication->pending);
 }
 
 bool spill_authentication_end(spill_authentication_t *authentication, const char *command,

@@ -23,7 +23,8 @@ bool spill_authentication_is_x509(const bson_t *command);
 
 /*
  * The command begins or continues an authentication in `database`; or it is the document
- * speculativeAuthenticate of a hello.
+ * speculativeAuthenticate of a hello, and `database` is its `db`. In a command of its own, drivers
+ * send no `db`, and servers ignore it.
  */
 void spill_authentication_begin(spill_authentication_t *authentication, const bson_t *command,
                                 const char *database);

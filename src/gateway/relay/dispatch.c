@@ -78,7 +78,8 @@ static void note_speculative(spill_connection_t *connection, const bson_t *reque
         return;
     bson_iter_document(&iter, &size, &bytes);
     if (bson_init_static(&speculative, bytes, size))
-        spill_authentication_begin(&connection->authentication, &speculative, "admin");
+        spill_authentication_begin(&connection->authentication, &speculative,
+                                   spill_document_text(&speculative, "db", "admin"));
 }
 
 static void collect(spill_connection_t *connection, spill_collecting_t collecting,

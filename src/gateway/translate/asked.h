@@ -57,7 +57,12 @@ typedef struct spill_book {
     int64_t epoch, rev, first, pages, low, removed;
     bson_t gone; /* static */
     bool has_gone;
+    const char *damaged; /* a field that is missing or wrong; its array may have pages */
 } spill_book_t;
 bool spill_book_read(const bson_t *document, const char *array, spill_book_t *book);
+
+/* Fail the command if the bookkeeping that was read from the document is damaged. (complete.c) */
+bool spill_book_check(spill_translation_t *translation, const bson_t *document,
+                      const spill_book_t *book);
 
 #endif

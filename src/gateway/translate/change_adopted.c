@@ -112,6 +112,9 @@ static session_answer_t ask_session(rewrite_t *rewrite)
         return SESSION_FAILED;
     case SPILL_SESSION_FULL:
         return remove_old_sessions(rewrite) ? SESSION_CHANGED : SESSION_FAILED;
+    case SPILL_SESSION_GAPS:
+        spill_translation_fail_gaps(rewrite->change->translation);
+        return SESSION_FAILED;
     case SPILL_SESSION_REPEATED:
         return SESSION_REPEATED;
     case SPILL_SESSION_NEW:
@@ -282,9 +285,8 @@ static bool send_update(rewrite_t *rewrite, bool ends, bool *matched)
 static spill_ending_t ending_of(const rewrite_t *rewrite)
 {
     const spill_renumbering_t *before = &rewrite->before;
-    return (spill_ending_t){
-        rewrite->change->translation, rewrite->id, before->incarnation, before->rev, before->length,
-        rewrite->document.len};
+    return (spill_ending_t){rewrite->change->translation, rewrite->id, before->incarnation,
+                            before->rev};
 }
 
 /* Make the update. If the head may end by it, a note names pages that a spill has put. */

@@ -226,13 +226,24 @@ static bool check_collation(const spill_change_t *change, const owners_t *owners
                                     "update them by _id, without a collation");
 }
 
-bool spill_change_many(spill_change_t *change)
+/* *raced: another client has inserted the document of an upsert meanwhile. */
+static bool insert(spill_change_t *change, bool *raced)
+{
+    bson_t guards = BSON_INITIALIZER;
+    spill_guard_unmanaged(change->translation, &guards);
+    bool done = change->attempt(change, &guards, true, true);
+    *raced = !done && spill_translation_is_duplicate(change->translation);
+    bson_destroy(&guards);
+    return done;
+}
+
+/* Find the owners, and change each. *raced as above. */
+static bool find_and_change(spill_change_t *change, bool *raced)
 {
     SPILL_SCOPED(release_owners) owners_t owners = {0};
     spill_translation_t *translation = change->translation;
     const spill_statement_t *statement = change->statement;
     bool any = false;
-    bson_t guards;
     bson_init(&owners.unmanaged);
     bson_init(&owners.managed);
     if (statement->q_mentions != 0 &&
@@ -249,9 +260,15 @@ bool spill_change_many(spill_change_t *change)
         return false;
     if (owners.unmanaged_count + owners.managed_count > 0 || !statement->upsert)
         return change_unmanaged(change, &owners) && change_managed(change, &owners);
-    bson_init(&guards);
-    spill_guard_unmanaged(translation, &guards);
-    bool done = change->attempt(change, &guards, true, true);
-    bson_destroy(&guards);
-    return done;
+    return insert(change, raced);
+}
+
+bool spill_change_many(spill_change_t *change)
+{
+    bool raced = false;
+    bool done = find_and_change(change, &raced);
+    if (!raced)
+        return done;
+    spill_translation_recover(change->translation);
+    return find_and_change(change, &raced);
 }

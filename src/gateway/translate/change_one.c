@@ -344,7 +344,8 @@ static bool change_managed(spill_change_t *change, const spill_look_t *look)
 typedef struct tries {
     spill_change_t *change;
     bool cautious; /* send the client's statement for a short array only */
-    bool inserted; /* an insert was tried */
+    bool refused;  /* the last attempt was an insert, and the server has refused it */
+    int vanished;  /* so often an insert met a document that was gone in the next look */
     bool ended;    /* no document matches q, so there is no further try */
 } tries_t;
 
@@ -355,7 +356,8 @@ static bool change_found(tries_t *tries, const spill_look_t *look)
     const spill_statement_t *statement = change->statement;
     if (look->managed)
         return change_managed(change, look);
-    if (statement->kind == SPILL_STATEMENT_PUSH && look->length > 0 &&
+    /* A push that the library cannot make would be refused after an adoption. */
+    if (spill_change_is_appended(change) && look->length > 0 &&
         look->length + statement->count > spill_change_longest(change)) {
         bool stays, done = adopt_and_append(change, look, &stays);
         if (!stays)
@@ -386,11 +388,11 @@ static bool is_full(const spill_change_t *change, const spill_look_t *look)
 /* Two gateways may insert the document at the same time; then the other one's is found next. */
 static bool insert(tries_t *tries)
 {
-    if (tries->inserted) /* by another unique index, or under other conditions of q */
-        return false;
-    tries->inserted = true;
-    return attempt_unmanaged(tries->change, true, true) ||
-           spill_translation_is_duplicate(tries->change->translation);
+    bool done = attempt_unmanaged(tries->change, true, true);
+    bool duplicate = !done && spill_translation_is_duplicate(tries->change->translation);
+    tries->refused =
+        duplicate || (!done && !spill_translation_may_have_changed(tries->change->translation));
+    return done || duplicate;
 }
 
 /*
@@ -419,25 +421,37 @@ static bool find_repeated(spill_change_t *change)
     return done;
 }
 
-/* Nothing matches q: insert the document if the statement is an upsert. */
+/*
+ * Nothing matches q: insert the document if the statement is an upsert. If an insert was refused
+ * for a duplicate, another client may have deleted the document since. A unique index, or other
+ * conditions of q, refuse the next insert as well.
+ */
 static bool change_none(tries_t *tries, bool failed)
 {
     spill_change_t *change = tries->change;
-    if (failed || !check_unmatched(change) || !find_repeated(change))
+    if (failed && spill_translation_is_duplicate(change->translation) && tries->vanished++ == 0) {
+        spill_translation_recover(change->translation);
+        failed = false;
+    }
+    /* If pages may have what q asks for, a refused insert says nothing. */
+    if (!check_unmatched(change) || failed || !find_repeated(change))
         return false;
     tries->ended = is_made(change) || !change->statement->upsert;
     return tries->ended || insert(tries);
 }
 
-/* Change the document that was found. `failed`: the last attempt failed with a stored failure. */
+/*
+ * Change the document that was found. `failed`: the last attempt failed with a stored failure. If
+ * it was an insert, the document that it would have made says nothing about the one that is there.
+ */
 static bool change_after(tries_t *tries, const spill_look_t *look, bool failed)
 {
     spill_change_t *change = tries->change;
     spill_translation_t *translation = change->translation;
-    bool duplicate = failed && spill_translation_is_duplicate(translation);
     bool full = failed && is_full(change, look);
-    if (failed && !duplicate && !full)
+    if (failed && !tries->refused && !full)
         return false;
+    tries->refused = false;
     spill_translation_recover(translation);
     bool stays; /* then the push fails: the document is full */
     return full ? adopt_and_append(change, look, &stays) : change_found(tries, look);

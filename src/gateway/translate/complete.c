@@ -15,14 +15,73 @@ enum { TRIES = 5, PAGES_AT_A_TIME = 16 };
 
 /* ---- bookkeeping ----------------------------------------------------------------------------- */
 
-static bool find_number(const bson_t *book, const char *name, int64_t *number)
+/* *number: -1 if it is not a number; 0 if it is not there (false). */
+static bool find_number(const bson_t *own, const char *name, int64_t *number)
 {
     bson_iter_t iter;
     *number = 0;
-    if (!bson_iter_init_find(&iter, book, name) || !BSON_ITER_HOLDS_NUMBER(&iter))
+    if (!bson_iter_init_find(&iter, own, name))
         return false;
-    *number = bson_iter_as_int64(&iter);
+    *number = BSON_ITER_HOLDS_NUMBER(&iter) ? bson_iter_as_int64(&iter) : -1;
     return true;
+}
+
+/* Live elements in pages. */
+static int64_t in_pages(const spill_book_t *book)
+{
+    int64_t count = book->first - book->low - book->removed;
+    return count > 0 ? count : 0;
+}
+
+/* False: the array is unmanaged, although the gateway may keep sessions in its document. */
+static bool read_numbers(const bson_t *own, spill_book_t *book)
+{
+    const struct {
+        const char *name;
+        int64_t *number;
+        bool required;
+    } numbers[] = {{SPILL_STORED_INCARNATION, &book->epoch, true},
+                   {SPILL_STORED_REV, &book->rev, true},
+                   {SPILL_STORED_FIRST, &book->first, true},
+                   {SPILL_STORED_PAGES, &book->pages, true},
+                   {SPILL_STORED_WATERMARK, &book->low, false},
+                   {SPILL_STORED_REMOVED, &book->removed, false}};
+    size_t count = sizeof numbers / sizeof *numbers;
+    bool any = false;
+    for (size_t i = 0; i < count; i++)
+        if (find_number(own, numbers[i].name, numbers[i].number))
+            any = true;
+        else if (numbers[i].required)
+            book->damaged = numbers[i].name;
+    for (size_t i = 0; i < count; i++)
+        if (*numbers[i].number < 0)
+            book->damaged = numbers[i].name;
+    if (book->epoch == 0)
+        book->damaged = SPILL_STORED_INCARNATION;
+    /* Only pages can have numbers below the head's first one, and each page has a number. */
+    if (!book->damaged && book->pages == 0 && in_pages(book) > 0)
+        book->damaged = SPILL_STORED_PAGES;
+    else if (!book->damaged && book->first < book->pages)
+        book->damaged = SPILL_STORED_FIRST;
+    return any;
+}
+
+bool spill_book_check(spill_translation_t *translation, const bson_t *document,
+                      const spill_book_t *book)
+{
+    bson_iter_t id;
+    spill_error_t error;
+    if (!book->damaged)
+        return true;
+    spill_value_t owner =
+        bson_iter_init_find(&id, document, "_id") ? spill_value_from_iter(&id) : (spill_value_t){0};
+    char *json = spill_value_to_json(&owner, false);
+    spill_fail(&error, SPILL_CORRUPT,
+               "the document of _id %.200s is damaged: its field spill.%s.%s is missing or wrong; "
+               "run `spillway verify`",
+               json ? json : "?", translation->array, book->damaged);
+    bson_free(json);
+    return spill_translation_fail_library(translation, SPILL_CORRUPT, &error);
 }
 
 bool spill_book_read(const bson_t *document, const char *array, spill_book_t *book)
@@ -37,22 +96,9 @@ bool spill_book_read(const bson_t *document, const char *array, spill_book_t *bo
         !bson_iter_init_find(&iter, &spill, name) || !BSON_ITER_HOLDS_DOCUMENT(&iter) ||
         !spill_iter_document(&iter, &own))
         return false;
-    bool known = find_number(&own, SPILL_STORED_INCARNATION, &book->epoch);
-    find_number(&own, SPILL_STORED_REV, &book->rev);
-    find_number(&own, SPILL_STORED_FIRST, &book->first);
-    find_number(&own, SPILL_STORED_PAGES, &book->pages);
-    find_number(&own, SPILL_STORED_WATERMARK, &book->low);
-    find_number(&own, SPILL_STORED_REMOVED, &book->removed);
     book->has_gone = bson_iter_init_find(&iter, &own, SPILL_STORED_DELETED) &&
                      BSON_ITER_HOLDS_ARRAY(&iter) && spill_iter_document(&iter, &book->gone);
-    return known;
-}
-
-/* Live elements in pages. */
-static int64_t in_pages(const spill_book_t *book)
-{
-    int64_t count = book->first - book->low - book->removed;
-    return count > 0 ? count : 0;
+    return read_numbers(&own, book);
 }
 
 /* ---- one completion -------------------------------------------------------------------------- */
@@ -383,6 +429,8 @@ static outcome_t complete(completion_t *completion)
     bson_init(completion->out);
     completion->length = 0;
     bool managed = spill_book_read(completion->document, translation->array, &completion->book);
+    if (managed && !spill_book_check(translation, completion->document, &completion->book))
+        return OUTCOME_FAILED;
     if (managed && completion->asked->whole && !check_read(translation, completion->asked))
         return OUTCOME_FAILED; /* the expression has `spill`, too */
     if (!managed || (completion->book.pages == 0 && completion->end == INT64_MAX))

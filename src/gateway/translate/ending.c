@@ -13,14 +13,11 @@ typedef struct place {
 static spill_code_t begin(const spill_ending_t *ending, place_t *place, spill_error_t *error)
 {
     bson_iter_t id;
-    const spill_served_collection_t *at = ending->translation->at;
     if (!bson_iter_init_find(&id, ending->id, "_id"))
         return spill_fail(error, SPILL_INVALID, "a document has no _id");
     place->owner = spill_value_from_iter(&id);
-    place->end = (spill_head_end_t){
-        &place->own, ending->incarnation, ending->rev,
-        spill_head_end_may_be_spilled(at->definition, ending->length, ending->bytes)};
-    return spill_owner_init(&place->own, at->array, &place->owner, error);
+    place->end = (spill_head_end_t){&place->own, ending->incarnation, ending->rev};
+    return spill_owner_init(&place->own, ending->translation->at->array, &place->owner, error);
 }
 
 static void release(place_t *place)

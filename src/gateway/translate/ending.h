@@ -13,7 +13,6 @@ typedef struct spill_ending {
     spill_translation_t *translation;
     const bson_t *id; /* {_id: ...} */
     int64_t incarnation, rev;
-    int64_t length, bytes; /* of the array; of the document */
 } spill_ending_t;
 
 /*

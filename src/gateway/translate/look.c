@@ -105,6 +105,7 @@ bool spill_look(spill_translation_t *translation, const bson_t *statement, const
         bson_iter_find_descendant(&iter, "cursor.firstBatch.0", &found) &&
         spill_iter_document(&found, &document))
         read_look(translation, &document, look);
+    bool sound = !look->managed || spill_book_check(translation, &document, &look->book);
     bson_destroy(&reply);
-    return true;
+    return sound;
 }

@@ -23,8 +23,7 @@ bool spill_removal_run(spill_translation_t *translation, const spill_look_t *loo
                        spill_delete_head_fn delete_head, void *context, bool *removed)
 {
     SPILL_SCOPED(bson_destroy) bson_t query = BSON_INITIALIZER;
-    spill_ending_t ending = {translation,    &look->id,    look->book.epoch,
-                             look->book.rev, look->length, look->bytes};
+    spill_ending_t ending = {translation, &look->id, look->book.epoch, look->book.rev};
     *removed = false;
     if (!spill_translation_check_concern(translation) ||
         !spill_translation_require(translation, SPILL_RIGHT_DELETE) ||

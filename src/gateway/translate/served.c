@@ -163,9 +163,11 @@ static spill_code_t add_collection(const spill_served_t *served, table_t *table,
     table->all[filled->collections++] = at;
     if (count > 1 || !is_served(definition))
         at->reason = reason_of(at->definitions, count);
-    return at->reason == NULL && served->store != NULL
-               ? spill_array_open(served->store, definition->name, &at->array, error)
-               : SPILL_OK;
+    if (at->reason != NULL || served->store == NULL)
+        return SPILL_OK;
+    SPILL_TRY(spill_array_open(served->store, definition->name, &at->array, error));
+    at->array->keeps_any_text = true; /* as the server keeps them */
+    return SPILL_OK;
 }
 
 /* Make the table of `count` definitions, which become its own. */

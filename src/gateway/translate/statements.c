@@ -210,7 +210,7 @@ bool spill_statements_run(spill_translation_t *translation, const char *name,
             spill_translation_failure_code(translation) == SPILL_SERVER_TIME_EXPIRED)
             translation->whole = true; /* as a server, as long as nothing was made */
         if (!done && !translation->whole) {
-            spill_translation_note_refusal(translation);
+            spill_translation_note_failure(translation);
             append_indexed(&sums.errors, &sums.error_count, sums.index, &translation->failure);
         }
         sums.index++;

@@ -173,11 +173,13 @@ void spill_translate_run(spill_served_t *served, spill_client_connection_t *conn
     spill_translation_init(&translation, served, connection, command);
     *close = false;
     if (!run(&translation, reply)) {
-        spill_translation_note_refusal(&translation);
+        spill_translation_note_failure(&translation);
         bson_init(reply);
         BSON_APPEND_DOUBLE(reply, "ok", 0);
         bson_concat(reply, &translation.failure);
         *close = translation.close;
+    } else {
+        spill_translation_note_reply(&translation, reply);
     }
     spill_translation_release(&translation);
 }

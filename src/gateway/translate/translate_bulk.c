@@ -410,7 +410,7 @@ static bool run_command(bulk_t *bulk, const operation_t *operation, int32_t coun
     if (!done && is_fatal(translation))
         return false;
     if (!done)
-        spill_translation_note_refusal(translation);
+        spill_translation_note_failure(translation);
     if (done) {
         append_results(bulk, operation->kind, count, &reply);
         bson_destroy(&reply);

@@ -131,8 +131,7 @@ static bool reply_removed(spill_modify_t *modify, bson_t *reply)
         return done;
     SPILL_SCOPED(bson_destroy) bson_t owner = BSON_INITIALIZER;
     bson_append_iter(&owner, "_id", -1, &id);
-    const spill_ending_t ending = {modify->translation, &owner, book.epoch, book.rev, 0,
-                                   document.len};
+    const spill_ending_t ending = {modify->translation, &owner, book.epoch, book.rev};
     spill_ending_end(&ending, true, true);
     return done;
 }

@@ -119,6 +119,7 @@ static void set_failure(spill_translation_t *translation, spill_server_code_t co
     BSON_APPEND_UTF8(&translation->failure, "codeName", spill_server_name_of((int)code));
     BSON_APPEND_UTF8(&translation->failure, "errmsg", valid != NULL ? valid : message);
     translation->failed = true;
+    translation->by_library = false;
     translation->whole = false;
     bson_free(valid);
 }
@@ -241,6 +242,17 @@ bool spill_translation_overloaded(spill_translation_t *translation, const char *
     return false;
 }
 
+bool spill_translation_fail_gaps(spill_translation_t *translation)
+{
+    return spill_translation_fail(
+        translation, SPILL_SERVER_NOT_SUPPORTED,
+        "spillway: in this command, statements that change nothing lie between those that change "
+        "this document, at more than %d places: the gateway cannot number them. This statement "
+        "and later ones on the document were not made: send them in another command, or the "
+        "statements of one document in smaller ones",
+        SPILL_SESSION_RUNS_MAX - 1);
+}
+
 static spill_server_code_t code_of(spill_code_t code)
 {
     switch (code) {
@@ -264,11 +276,13 @@ bool spill_translation_fail_library(spill_translation_t *translation, spill_code
                                     const spill_error_t *error)
 {
     if (error->reason == SPILL_REASON_SESSIONS)
-        return spill_translation_overloaded(translation, error->message);
+        return error->retryable ? spill_translation_overloaded(translation, error->message)
+                                : spill_translation_fail_gaps(translation);
     if (error->reason == SPILL_REASON_TOO_OLD)
         return spill_translation_fail(translation, SPILL_SERVER_TRANSACTION_TOO_OLD, "spillway: %s",
                                       error->message);
     spill_translation_fail(translation, code_of(code), "spillway: %s", error->message);
+    translation->by_library = true;
     if (code == SPILL_UNKNOWN && translation->command->txn_number >= 0) {
         append_labels(translation, "RetryableWriteError", NULL);
         translation->whole = true; /* a driver reads the label there, and repeats the command */
@@ -347,15 +361,42 @@ static const char *text_of(const bson_t *document, const char *path)
                : NULL;
 }
 
-void spill_translation_note_refusal(const spill_translation_t *translation)
+/* Is the failure the gateway's own answer to what was asked, and not one of the moment? */
+static bool is_refusal(const spill_translation_t *translation)
 {
     static const char own[] = "spillway: ";
     const char *message = text_of(&translation->failure, "errmsg");
-    if (message != NULL && strncmp(message, own, strlen(own)) == 0)
-        spill_activity_refused(translation->connection->activity, translation->command->name,
-                               translation->at != NULL ? translation->at->collection : "",
-                               spill_translation_failure_code(translation),
+    if (translation->by_library || message == NULL || strncmp(message, own, strlen(own)) != 0)
+        return false;
+    switch (spill_activity_error_of(spill_translation_failure_code(translation))) {
+    case SPILL_ACTIVITY_UNAVAILABLE:
+    case SPILL_ACTIVITY_TIME:
+    case SPILL_ACTIVITY_CONFLICT:
+    case SPILL_ACTIVITY_OVERLOAD:
+        return false;
+    default:
+        return true;
+    }
+}
+
+void spill_translation_note_reply(const spill_translation_t *translation, const bson_t *reply)
+{
+    int code = spill_reply_error_code(reply);
+    if (code != 0 && !translation->counted)
+        spill_activity_failed(translation->connection->activity, translation->command->name, code);
+}
+
+void spill_translation_note_failure(spill_translation_t *translation)
+{
+    spill_activity_t *activity = translation->connection->activity;
+    translation->counted = true;
+    int code = spill_translation_failure_code(translation);
+    if (is_refusal(translation))
+        spill_activity_refused(activity, translation->command->name,
+                               translation->at != NULL ? translation->at->collection : "", code,
                                text_of(&translation->failure, "spillway.operator"));
+    else if (code != 0)
+        spill_activity_failed(activity, translation->command->name, code);
 }
 
 /* ---- upstream -------------------------------------------------------------------------------- */
@@ -374,6 +415,7 @@ bool spill_translation_keep(spill_translation_t *translation, const bson_t *erro
     translation->whole = whole;
     if (!bson_iter_init(&field, error))
         return false;
+    translation->by_library = false;
     while (bson_iter_next(&field))
         if (strcmp(bson_iter_key(&field), "ok") != 0 && strcmp(bson_iter_key(&field), "index") != 0)
             bson_append_iter(&translation->failure, NULL, -1, &field);

@@ -30,6 +30,8 @@ typedef struct spill_translation {
     /* After a failure: the fields of an error reply without `ok`: {code, codeName, errmsg, ...}. */
     bson_t failure;
     bool failed;
+    bool by_library; /* the failure is an error of the library, no refusal */
+    bool counted;    /* a failure was counted */
     bool written; /* after that, maxTimeMS does not bound the reading of findAndModify's document */
     bool whole;   /* the failure is the command's, not only that of one statement */
     bool close;   /* the connection to upstream broke: nothing can be answered */
@@ -79,6 +81,9 @@ bool spill_translation_refuse_spill(spill_translation_t *translation, const char
 /* The overload error, which drivers retry. */
 bool spill_translation_overloaded(spill_translation_t *translation, const char *what);
 
+/* The command leaves too many gaps between its numbers for one owner. No retry can help. */
+bool spill_translation_fail_gaps(spill_translation_t *translation);
+
 /* Store the library's error. */
 bool spill_translation_fail_library(spill_translation_t *translation, spill_code_t code,
                                     const spill_error_t *error);
@@ -93,8 +98,11 @@ bool spill_translation_keep(spill_translation_t *translation, const bson_t *erro
 bool spill_translation_keep_write_error(spill_translation_t *translation, const bson_t *reply,
                                         bool whole);
 
-/* Count and log the stored failure if it is a refusal of the gateway's own. */
-void spill_translation_note_refusal(const spill_translation_t *translation);
+/* Count and log the stored failure: as a refusal of the gateway's own, or as an error. */
+void spill_translation_note_failure(spill_translation_t *translation);
+
+/* Count the first error of a reply that a server made, unless a failure was counted. */
+void spill_translation_note_reply(const spill_translation_t *translation, const bson_t *reply);
 
 /* The code of the stored failure; 0: none. */
 int spill_translation_failure_code(const spill_translation_t *translation);

@@ -75,12 +75,24 @@ static spill_code_t read_answer(spill_translation_job_t *job, bson_t *reply, spi
     return SPILL_OK;
 }
 
+/* Why the connection broke, or NULL. After that, nothing more is posted to the loop. */
+static const char *broken_by(spill_translation_job_t *job)
+{
+    pthread_mutex_lock(&job->lock);
+    const char *broken = job->broken;
+    pthread_mutex_unlock(&job->lock);
+    return broken;
+}
+
 /* On the worker's thread. */
 static spill_code_t call_upstream(spill_client_connection_t *connection, const bson_t *body,
                                   const spill_wire_sequence_t *sequences, size_t count,
                                   bson_t *reply, spill_error_t *error)
 {
     spill_translation_job_t *job = (spill_translation_job_t *)connection;
+    const char *broken = broken_by(job);
+    if (broken)
+        return spill_fail(error, SPILL_IO, "%s", broken);
     spill_buffer_clear(&job->request);
     job->request_id++;
     if (!spill_wire_write(&job->request, job->request_id, 0, 0, body, sequences, count))
@@ -91,7 +103,7 @@ static spill_code_t call_upstream(spill_client_connection_t *connection, const b
     pthread_mutex_lock(&job->lock);
     while (!job->answered && !job->broken)
         pthread_cond_wait(&job->wake, &job->lock);
-    const char *broken = job->answered ? NULL : job->broken;
+    broken = job->answered ? NULL : job->broken;
     pthread_mutex_unlock(&job->lock);
     if (broken)
         return spill_fail(error, SPILL_IO, "%s", broken);

@@ -170,8 +170,8 @@ static spill_code_t call(spill_store_t *base, const spill_request_t *request,
     if (base->options.read_only)
         return spill_fail(error, SPILL_READ_ONLY, "%s: is open read-only", base->uri);
     spill_change_call_t change = {store, request, response};
-    spill_code_t code = spill_combiner_run(&store->combiner, spill_embedded_decide, &change,
-                                           needs_range(request), error);
+    spill_code_t code = spill_group_commit_run(&store->writer, spill_embedded_decide, &change,
+                                               needs_range(request), error);
     if (code != SPILL_OK)
         spill_response_clear(response);
     return code;
@@ -212,7 +212,7 @@ static spill_code_t call_many(spill_store_t *base, const spill_request_t *reques
     if (base->options.read_only || alone)
         return spill_fail(error, SPILL_REFUSED, "%s: requests one by one", base->uri);
     many_t many = {store, requests, responses, count};
-    return spill_combiner_run(&store->combiner, decide_many, &many, false, error);
+    return spill_group_commit_run(&store->writer, decide_many, &many, false, error);
 }
 
 /* ---- opening and closing --------------------------------------------------------------------- */
@@ -228,7 +228,7 @@ static void clear_caches(void *context)
 static spill_code_t close_store(spill_store_t *base, spill_error_t *error)
 {
     spill_embedded_t *store = (spill_embedded_t *)base;
-    spill_combiner_release(&store->combiner);
+    spill_group_commit_release(&store->writer);
     spill_code_t code = store->kv->ops->close(store->kv, error);
     spill_folder_unlock(store->folder, &store->lock, code == SPILL_OK);
     bson_free(store->folder);
@@ -266,6 +266,12 @@ static const char *damage(const spill_store_t *store)
     return ((const spill_embedded_t *)store)->kv->damage;
 }
 
+static spill_code_t check_label(const spill_store_t *store, spill_error_t *error)
+{
+    const char *folder = ((const spill_embedded_t *)store)->folder;
+    return folder ? spill_folder_check_label(folder, error) : SPILL_OK;
+}
+
 /* The functions of every embedded store, whatever its engine. */
 #define COMMON_OPS                                                                                 \
     .shared_window = true, .checks_ids = true, .begins_steps = true, .call = call,                 \
@@ -287,6 +293,7 @@ static const spill_store_ops_t embedded_ops = {
     .same = is_same,
     .backup = spill_embedded_backup,
     .damage = damage,
+    .check_label = check_label,
 };
 
 static spill_code_t load_dropped_rev(spill_embedded_t *store, spill_error_t *error)
@@ -308,7 +315,7 @@ static spill_code_t load_dropped_rev(spill_embedded_t *store, spill_error_t *err
     return SPILL_OK;
 }
 
-/* Load what only the combiner's leader uses. */
+/* Load what only the leader of the group commit uses. */
 static spill_code_t load_for_writing(spill_embedded_t *store, spill_error_t *error)
 {
     SPILL_TRY(spill_embedded_load_bindings(store, error));
@@ -338,15 +345,15 @@ spill_code_t spill_embedded_open_kv(spill_kv_t *kv, const char *uri,
     embedded->kv = kv;
     embedded->lock.mark = -1;
     spill_definition_index_init(&embedded->definitions);
-    spill_combiner_init(&embedded->combiner, kv, options->durability == SPILL_DURABILITY_FSYNC,
-                        &embedded->base.counts.commits, &embedded->base.counts.syncs);
-    embedded->combiner.bytes = &embedded->base.counts.bytes_written;
+    spill_group_commit_init(&embedded->writer, kv, options->durability == SPILL_DURABILITY_FSYNC,
+                            &embedded->base.counts.commits, &embedded->base.counts.syncs);
+    embedded->writer.bytes = &embedded->base.counts.bytes_written;
     embedded->tails = spill_tail_cache_new(tail_bytes(options), &embedded->base.counts);
-    embedded->combiner.tails = embedded->tails;
+    embedded->writer.tails = embedded->tails;
     embedded->ahead = spill_read_ahead_new(kv);
-    embedded->combiner.ahead = embedded->ahead;
-    embedded->combiner.undone = clear_caches;
-    embedded->combiner.undone_context = embedded;
+    embedded->writer.ahead = embedded->ahead;
+    embedded->writer.undone = clear_caches;
+    embedded->writer.undone_context = embedded;
     code = spill_embedded_load_numbers(embedded, error);
     if (code == SPILL_CORRUPT && options->read_only)
         code = SPILL_OK; /* the same */

@@ -6,23 +6,20 @@
  *   embedded_codec.h      keys and values of records: keys.c, embedded_codec.c
  *   embedded_read.c       READ, directly from the engine, on the caller's thread
  *   view.h                ... and how it finds its document
- *   combiner.h            group commit
- *   embedded_change.c     all other requests: decide, on the thread of the combiner's leader
- *   effect.c              ... and write the records of a decision
- *   op_records.h          the records of operations
- *   records.c             records of states, system records, the heads' other fields
- *   embedded_catalog.c    definitions with their numbers, and imports
- *   definition_index.h    the definitions by the collections that they use
- *   leader_cache.h        the leader's caches of head records and of operation windows
- *   tail_cache.c          the cache of heads and their newest elements, for readers
- *   read_ahead.h          spans of consecutive owners in memory, for work on a whole store
- *   embedded_listing.c    list owners, heads that need a reshape, windows, pages without a head
- *   embedded_check.h      find errors in the records
- *   embedded_indexes.c    find errors in the indexes, and rebuild them
- *   format.c              the version of the format
- *   kv.h, batch.c         engines, and batches of changes for them; kv_memory.c, kv_rocksdb.c
- *   folder.h, pinned.c    the folder, and the files of it that a reader holds open
- *   engine_files.cpp      let the engine read those
+ *   group_commit.h            group commit
+ *   embedded_change.c     all other requests: decide, on the thread of the leader of the group
+ * commit effect.c              ... and write the records of a decision op_records.h          the
+ * records of operations records.c             records of states, system records, the heads' other
+ * fields embedded_catalog.c    definitions with their numbers, and imports definition_index.h the
+ * definitions by the collections that they use leader_cache.h        the leader's caches of head
+ * records and of operation windows tail_cache.c          the cache of heads and their newest
+ * elements, for readers read_ahead.h          spans of consecutive owners in memory, for work on a
+ * whole store embedded_listing.c    list owners, heads that need a reshape, windows, pages without
+ * a head embedded_check.h      find errors in the records embedded_indexes.c    find errors in the
+ * indexes, and rebuild them format.c              the version of the format kv.h, batch.c engines,
+ * and batches of changes for them; kv_memory.c, kv_rocksdb.c folder.h, pinned.c    the folder, and
+ * the files of it that a reader holds open engine_files.cpp      let the engine read those
+ *   engine_fork.c         children of a process in which the engine has run
  *   engine_guard.cpp      turn the engine's exceptions and messages into errors
  *   logs.h                the engine's logs and its list of files
  *   log_check.c           can the logs be read to their end?
@@ -31,10 +28,10 @@
 #ifndef SPILL_STORE_EMBEDDED_EMBEDDED_H
 #define SPILL_STORE_EMBEDDED_EMBEDDED_H
 
-#include "store/embedded/combiner.h"
 #include "store/embedded/definition_index.h"
 #include "store/embedded/embedded_codec.h"
 #include "store/embedded/folder.h"
+#include "store/embedded/group_commit.h"
 #include "store/embedded/leader_cache.h"
 #include "store/embedded/read_ahead.h"
 #include "store/embedded/tail_cache.h"
@@ -60,11 +57,11 @@ typedef struct spill_embedded {
     spill_kv_t *kv;
     char *folder; /* NULL: not on disk */
     spill_folder_lock_t lock;
-    spill_combiner_t combiner;
+    spill_group_commit_t writer;
     spill_tail_cache_t *tails; /* NULL: none */
     spill_read_ahead_t *ahead;
     spill_numbers_t numbers;
-    /* The defined arrays, by number. Only the combiner's leader uses them. */
+    /* The defined arrays, by number. Only the leader of the group commit uses them. */
     spill_binding_t *bindings;
     size_t binding_count;
     spill_head_cache_t heads; /* used by the leader only, as the next two */
@@ -171,7 +168,7 @@ spill_code_t spill_embedded_retire(spill_store_t *store, const spill_definition_
                                    const spill_binding_t *binding, bool *done,
                                    spill_error_t *error);
 
-/* Is this the number of a defined array? For the combiner's leader. O(log arrays). */
+/* Is this the number of a defined array? For the leader of the group commit. O(log arrays). */
 bool spill_embedded_has_array(const spill_embedded_t *store, uint32_t array_id);
 
 /*

@@ -1,6 +1,6 @@
 /*
  * Definitions and imports, and the numbers of arrays and collections by name, with which the keys
- * of their records begin. The functions that write are for the combiner's leader.
+ * of their records begin. The functions that write are for the leader of the group commit.
  */
 #include "store/embedded/embedded_codec.h"
 #include "store/embedded/records.h"
@@ -280,7 +280,7 @@ spill_code_t spill_embedded_catalog_get(spill_store_t *store, spill_catalog_t ki
     return code;
 }
 
-/* A change of the catalog, carried out by the combiner's leader. */
+/* A change of the catalog, carried out by the leader of the group commit. */
 typedef struct catalog_change {
     spill_embedded_t *store;
     spill_catalog_t kind;
@@ -329,8 +329,8 @@ static spill_code_t find_heads(spill_kv_iter_t *iter, uint32_t array_id, bool *a
 
 /*
  * Delete all records of an array's owners. If an owner has a head, set *deleted = false and leave
- * the batch unchanged. For the combiner's leader, with a batch of its own. Cost: one step for each
- * owner that has records.
+ * the batch unchanged. For the leader of the group commit, with a batch of its own. Cost: one step
+ * for each owner that has records.
  */
 static spill_code_t delete_array(const spill_embedded_t *store, spill_batch_t *batch,
                                  uint32_t array_id, bool *deleted, spill_error_t *error)
@@ -456,11 +456,12 @@ static spill_code_t run_change(catalog_change_t *change, spill_error_t *error)
     bool alone = change->kind == SPILL_CATALOG_DEFINITION;
     if (alone)
         spill_definition_index_begin(&store->definitions);
-    spill_code_t code = spill_combiner_run(&store->combiner, change_catalog, change, alone, error);
+    spill_code_t code =
+        spill_group_commit_run(&store->writer, change_catalog, change, alone, error);
     if (alone)
         spill_definition_index_end(&store->definitions, change->name, change->document);
     if (code != SPILL_OK && change->ended.array_id != 0)
-        spill_combiner_run(&store->combiner, revive_array, change, alone, NULL);
+        spill_group_commit_run(&store->writer, revive_array, change, alone, NULL);
     return code;
 }
 

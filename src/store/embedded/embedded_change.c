@@ -1,4 +1,4 @@
-/* Decide all requests except READ, on the thread of the combiner's leader. */
+/* Decide all requests except READ, on the thread of the leader of the group commit. */
 #include "store/embedded/op_records.h"
 #include "store/embedded/records.h"
 

@@ -212,20 +212,42 @@ static spill_code_t write_label(const char *folder, int mark, const char *holder
     return spill_folder_sync(folder, error);
 }
 
-/*
- * Is the file regular, and empty or a store's label? No other file may be overwritten. An empty
- * file is new, and gets its permissions here.
- */
-static bool is_mark(int mark, unsigned file_mode)
+/* Is the file regular, and empty or a store's label? */
+static bool is_label(int mark, bool *empty)
 {
     char text[sizeof MARK_BEGIN] = "";
     struct stat about;
+    *empty = false;
     if (fstat(mark, &about) != 0 || !S_ISREG(about.st_mode))
         return false;
     ssize_t length = pread(mark, text, sizeof MARK_BEGIN - 1, 0);
-    if (length == 0)
-        return fchmod(mark, file_mode) == 0;
-    return length > 0 && strncmp(text, MARK_BEGIN, (size_t)length) == 0;
+    *empty = length == 0;
+    return *empty || (length > 0 && strncmp(text, MARK_BEGIN, (size_t)length) == 0);
+}
+
+/* No other file may be overwritten. An empty file is new, and gets its permissions here. */
+static bool is_mark(int mark, unsigned file_mode)
+{
+    bool empty;
+    return is_label(mark, &empty) && (!empty || fchmod(mark, file_mode) == 0);
+}
+
+/* Are the engine's files there? */
+static bool has_list(const char *folder)
+{
+    char *path = bson_strdup_printf("%s/CURRENT", folder);
+    bool there = access(path, F_OK) == 0;
+    bson_free(path);
+    return there;
+}
+
+static spill_code_t fail_overwritten(const char *folder, spill_error_t *error)
+{
+    return spill_fail(error, SPILL_CORRUPT,
+                      "%s/" MARK ": does not begin with \"" MARK_BEGIN "\", and is left alone; the "
+                      "store's other files can be read. If this is your store, empty that file "
+                      "(truncate -s 0), and open the store again",
+                      folder);
 }
 
 static spill_code_t open_mark(const char *folder, unsigned file_mode, int *mark,
@@ -239,9 +261,12 @@ static spill_code_t open_mark(const char *folder, unsigned file_mode, int *mark,
         return SPILL_OK;
     if (*mark < 0 && problem != ELOOP && problem != ENXIO)
         return spill_fail_errno(error, problem, "%s/" MARK ": cannot write to the store", folder);
-    if (*mark >= 0)
+    bool opened = *mark >= 0;
+    if (opened)
         close(*mark);
     *mark = -1;
+    if (opened && has_list(folder))
+        return fail_overwritten(folder, error);
     return spill_fail(error, SPILL_NOT_FOUND,
                       "%s/" MARK ": is not the file that marks a store, and is left alone; name "
                       "another folder",
@@ -323,6 +348,19 @@ spill_code_t spill_folder_compare(const char *folder, spill_error_t *error)
     read_second_line(mark, again, sizeof again);
     close(mark);
     return strcmp(was, again) == 0 ? code : SPILL_OK; /* else a writer has changed the file */
+}
+
+spill_code_t spill_folder_check_label(const char *folder, spill_error_t *error)
+{
+    bool empty, label = true;
+    char *path = bson_strdup_printf("%s/" MARK, folder);
+    int mark = spill_file_open_regular(path);
+    bson_free(path);
+    if (mark >= 0) {
+        label = is_label(mark, &empty);
+        close(mark);
+    }
+    return label ? SPILL_OK : fail_overwritten(folder, error);
 }
 
 spill_code_t spill_folder_lock(const char *folder, unsigned file_mode, spill_folder_lock_t *lock,

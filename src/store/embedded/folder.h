@@ -47,6 +47,12 @@ spill_code_t spill_folder_make(const char *folder, unsigned file_mode, bool *mad
  */
 spill_code_t spill_folder_compare(const char *folder, spill_error_t *error);
 
+/*
+ * SPILL_CORRUPT: the file SPILLWAY begins with other bytes than Spillway writes, so the store
+ * cannot be opened for writing. Reading it is possible.
+ */
+spill_code_t spill_folder_check_label(const char *folder, spill_error_t *error);
+
 /* The locked file SPILLWAY, and its second line before the lock. */
 typedef struct spill_folder_lock {
     int mark; /* -1: not locked */

@@ -3,6 +3,7 @@
 
 #include "bson/key.h"
 #include "store/embedded/embedded_codec.h"
+#include "store/embedded/engine_fork.h"
 #include "store/embedded/folder.h"
 #include "store/embedded/logs.h"
 #include "util/buffer.h"
@@ -17,7 +18,8 @@
 
 /*
  * Memory: at most BUFFERS memtables, the block cache, and blocks in use. The cache also has index
- * and filter blocks, so they do not grow with the data. docs/internals/benchmarks.md has the sum.
+ * and filter blocks, so they do not grow with the data. docs/internals/benchmarks/embedded.md has
+ * the sum.
  */
 enum {
     BUFFER_BYTES = 24 * 1024 * 1024,
@@ -485,7 +487,7 @@ rocksdb_options_t *spill_kv_rocksdb_options(const spill_rocksdb_options_t *from)
     rocksdb_options_set_max_open_files(options, OPEN_FILES_MAX);
     /* With more threads, the engine ends the process if one of them cannot be started. */
     rocksdb_options_set_max_file_opening_threads(options, 1);
-    /* One thread writes: the combiner's leader. */
+    /* One thread writes: the leader of the group commit. */
     rocksdb_options_set_allow_concurrent_memtable_write(options, 0);
     rocksdb_options_set_enable_write_thread_adaptive_yield(options, 0);
     set_messages(options);
@@ -708,13 +710,10 @@ static spill_code_t open_read_only(const char *folder, const spill_rocksdb_optio
 }
 
 /* Damage that a second view does not have was a write under way. */
-spill_code_t spill_rocksdb_open(const char *folder, const spill_rocksdb_options_t *from,
+static spill_code_t open_reader(const char *folder, const spill_rocksdb_options_t *from,
                                 spill_kv_t **kv, spill_error_t *error)
 {
     enum { PAUSE_US = 20000 };
-    *kv = NULL;
-    if (!from->read_only)
-        return open_for_writing(folder, from, kv, error);
     spill_rocksdb_options_t first = *from;
     first.partial = false;
     spill_code_t code = open_read_only(folder, &first, kv, error);
@@ -722,4 +721,14 @@ spill_code_t spill_rocksdb_open(const char *folder, const spill_rocksdb_options_
         return code;
     spill_clock_sleep_us(NULL, PAUSE_US);
     return open_read_only(folder, from, kv, error);
+}
+
+spill_code_t spill_rocksdb_open(const char *folder, const spill_rocksdb_options_t *from,
+                                spill_kv_t **kv, spill_error_t *error)
+{
+    *kv = NULL;
+    SPILL_TRY(spill_engine_check_fork(folder, from->read_only, error));
+    spill_code_t code = (from->read_only ? open_reader : open_for_writing)(folder, from, kv, error);
+    spill_engine_has_run(from->read_only);
+    return code;
 }

@@ -1,4 +1,4 @@
-/* The combiner's leader caches heads and windows of operations here. */
+/* The leader of the group commit caches heads and windows of operations here. */
 #include "store/embedded/leader_cache.h"
 
 #include "util/buffer.h"

@@ -1,7 +1,7 @@
 /*
- * What the combiner's leader has read or written last: heads and windows of operations. Only the
- * leader uses these caches and writes such records, so they are never out of date. After a failed
- * write they must be emptied, because they have the failed changes.
+ * What the leader of the group commit has read or written last: heads and windows of operations.
+ * Only the leader uses these caches and writes such records, so they are never out of date. After a
+ * failed write they must be emptied, because they have the failed changes.
  */
 #ifndef SPILL_STORE_EMBEDDED_LEADER_CACHE_H
 #define SPILL_STORE_EMBEDDED_LEADER_CACHE_H

@@ -16,7 +16,7 @@ spill_code_t spill_kv_get_after(spill_kv_t *kv, const spill_batch_t *batch, cons
 
 /*
  * Read the state of the head or of a page; it is absent if there is no record. A caller with a
- * batch is the combiner's leader.
+ * batch is the leader of the group commit.
  */
 spill_code_t spill_embedded_get_state(spill_embedded_t *store, const spill_batch_t *batch,
                                       const spill_request_t *request, spill_record_key_t *key,

@@ -1,8 +1,8 @@
 /*
  * The tail cache: the state of heads and their newest elements, in memory, for owners that were
  * read lately. A read of the newest elements of such an owner does not touch the engine. Any thread
- * reads and fills; the combiner's leader updates. docs/internals/tail-cache.md has the argument
- * why no reader gets old data.
+ * reads and fills; the leader of the group commit updates. docs/internals/tail-cache.md has the
+ * argument why no reader gets old data.
  *
  *   reader   spill_tail_cache_recall; if it returns NULL:
  *            spill_tail_cache_read; if it misses: read the engine, then spill_tail_cache_fill

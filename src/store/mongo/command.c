@@ -273,6 +273,15 @@ spill_code_t spill_mongo_delete(spill_mongo_t *store, const char *collection, co
     return end(&use, good ? SPILL_OK : fail(&use, true, error));
 }
 
+spill_code_t spill_mongo_delete_each(spill_mongo_t *store, const char *collection,
+                                     const bson_t *filter, spill_error_t *error)
+{
+    use_t use;
+    begin(&use, store, collection);
+    bool good = mongoc_collection_delete_many(use.collection, filter, NULL, &use.reply, &use.cause);
+    return end(&use, good ? SPILL_OK : fail(&use, true, error));
+}
+
 spill_code_t spill_mongo_delete_all(spill_mongo_t *store, const char *collection,
                                     const bson_t *const *filters, size_t count, bool *all,
                                     spill_error_t *error)

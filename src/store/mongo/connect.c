@@ -334,13 +334,38 @@ static spill_code_t change(spill_mongo_t *store, const spill_request_t *request,
     return spill_mongo_guarded(store, request, response, error);
 }
 
+/*
+ * Is it a page of a layout that has none? A damaged head may lead there. No collection has such
+ * pages: they are absent, and a change of one is refused.
+ */
+static bool is_impossible(const spill_request_t *request, spill_response_t *response)
+{
+    if (request->page == SPILL_HEAD || spill_schema_of(request->definition)->has_pages)
+        return false;
+    response->outcome = request->kind == SPILL_REQUEST_READ ? SPILL_DONE : SPILL_REFUSED_GUARD;
+    return true;
+}
+
+static spill_code_t read_any(spill_mongo_t *store, const spill_request_t *request,
+                             spill_response_t *response, spill_error_t *error)
+{
+    if (request->page != SPILL_ELEMENTS)
+        return spill_mongo_read(store, request, response, error);
+    if (request->read.want != SPILL_WANT_TOP_N)
+        return spill_mongo_read_elements(store, request, response, error);
+    spill_mongo_ahead_changed(store->ahead, request->owner); /* a later head is no older */
+    return spill_mongo_read_top_n(store, request, response, error);
+}
+
 static spill_code_t call(spill_store_t *base, const spill_request_t *request,
                          spill_response_t *response, spill_error_t *error)
 {
     spill_mongo_t *store = (spill_mongo_t *)base;
     spill_response_clear(response);
+    if (is_impossible(request, response))
+        return SPILL_OK;
     if (request->kind == SPILL_REQUEST_READ)
-        return spill_mongo_read(store, request, response, error);
+        return read_any(store, request, response, error);
     if (base->options.read_only)
         return spill_fail(error, SPILL_READ_ONLY, "%s was opened for reading only", store->place);
     spill_code_t code = change(store, request, response, error);
@@ -352,8 +377,13 @@ static spill_code_t call_all(spill_store_t *base, const spill_request_t *request
                              spill_response_t *responses, spill_error_t *error)
 {
     spill_mongo_t *store = (spill_mongo_t *)base;
-    for (size_t i = 0; i < count; i++)
+    bool impossible = false;
+    for (size_t i = 0; i < count; i++) {
         spill_response_clear(&responses[i]);
+        impossible = is_impossible(&requests[i], &responses[i]);
+    }
+    if (impossible) /* the requests are of one definition */
+        return SPILL_OK;
     if (requests->kind == SPILL_REQUEST_READ)
         return spill_mongo_read_pages(store, requests, count, responses, error);
     for (size_t i = 0; i < count; i++)
@@ -493,6 +523,8 @@ static const spill_store_ops_t mongo_ops = {
     .note_drop_all = spill_mongo_note_drop_all,
     .find_drop = spill_mongo_find_drop,
     .forget_drop = spill_mongo_forget_drop,
+    .forget_drops = spill_mongo_forget_drops,
+    .old_drops = spill_mongo_old_drops,
     .await_ready = await_ready,
     .close = close_store,
 };

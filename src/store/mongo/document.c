@@ -9,7 +9,7 @@
 #include "store/server_code.h"
 #include "util/error.h"
 
-#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -60,16 +60,66 @@ void spill_mongo_append_id(const spill_definition_t *definition, const spill_val
     bson_append_document_end(to, &id);
 }
 
-bool spill_mongo_is_page(const spill_value_t *owner, int64_t page, const bson_t *document)
+/* No number of a valid document is larger, and the sum of three does not overflow. */
+#define NUMBER_MAX (INT64_MAX / 4)
+
+/* A guard compares the stored value: a double with a fraction would never match what was read. */
+int64_t spill_mongo_whole_number(const bson_iter_t *iter)
 {
-    bson_iter_t id, of, number;
-    if (!bson_iter_init_find(&id, document, "_id") || !BSON_ITER_HOLDS_DOCUMENT(&id) ||
-        !bson_iter_recurse(&id, &of) || !bson_iter_find(&of, SPILL_STORED_ID_OWNER) ||
-        !bson_iter_recurse(&id, &number) || !bson_iter_find(&number, SPILL_STORED_ID_PAGE))
+    bool fits = BSON_ITER_HOLDS_NUMBER(iter);
+    if (BSON_ITER_HOLDS_DOUBLE(iter)) { /* the driver's conversion of a large double is undefined */
+        double number = bson_iter_double(iter);
+        fits = number >= 0 && number <= (double)NUMBER_MAX && number == floor(number);
+    }
+    int64_t number = fits ? bson_iter_as_int64(iter) : -1;
+    return number <= NUMBER_MAX ? number : -1;
+}
+
+static bool next_is(bson_iter_t *field, const char *name)
+{
+    return bson_iter_next(field) && strcmp(bson_iter_key(field), name) == 0;
+}
+
+bool spill_mongo_split_id(const spill_definition_t *definition, const bson_iter_t *id,
+                          spill_value_t *owner, const char **window, int64_t *page)
+{
+    bson_iter_t field;
+    bool bucket = spill_schema_of(definition)->has_windows;
+    if (!BSON_ITER_HOLDS_DOCUMENT(id) || !bson_iter_recurse(id, &field) ||
+        !next_is(&field, SPILL_STORED_ID_OWNER))
         return false;
-    spill_value_t value = spill_value_from_iter(&of);
-    return spill_value_compare(&value, owner) == 0 && BSON_ITER_HOLDS_NUMBER(&number) &&
-           spill_iter_int64(&number) == page;
+    *owner = spill_value_from_iter(&field);
+    if (bucket && (!next_is(&field, SPILL_STORED_ID_WINDOW) || !BSON_ITER_HOLDS_UTF8(&field)))
+        return false;
+    *window = bucket ? bson_iter_utf8(&field, NULL) : "";
+    if (!next_is(&field, bucket ? SPILL_STORED_ID_PART : SPILL_STORED_ID_PAGE))
+        return false;
+    int64_t number = spill_mongo_whole_number(&field);
+    *page = bucket ? number - 1 : number;
+    return number >= 0 && !bson_iter_next(&field);
+}
+
+bool spill_mongo_read_id(const spill_request_t *request, const bson_iter_t *id, int64_t *page)
+{
+    spill_value_t owner, own = *request->owner;
+    const char *window, *own_window = "";
+    if (spill_schema_of(request->definition)->has_windows)
+        spill_window_split(request->owner, &own, &own_window);
+    return spill_mongo_split_id(request->definition, id, &owner, &window, page) &&
+           spill_value_compare(&owner, &own) == 0 && strcmp(window, own_window) == 0;
+}
+
+spill_code_t spill_mongo_fail_id(const char *collection, const bson_iter_t *id,
+                                 spill_error_t *error)
+{
+    spill_value_t value = spill_value_from_iter(id);
+    char *json = spill_value_to_json(&value, false);
+    spill_fail(error, SPILL_CORRUPT,
+               "%s: the document with the _id %.200s has the fields of a page of this owner, but "
+               "not the _id of one: inspect and delete this document",
+               collection, json ? json : "?");
+    bson_free(json);
+    return SPILL_CORRUPT;
 }
 
 void spill_mongo_append_page_owner(const spill_request_t *request, bson_t *filter)

@@ -58,6 +58,7 @@ void spill_driver_keep_warnings(bson_string_t *warnings);
     X(client_write_command_with_opts)                                                              \
     X(collection_aggregate)                                                                        \
     X(collection_create_bulk_operation_with_opts)                                                  \
+    X(collection_delete_many)                                                                      \
     X(collection_delete_one)                                                                       \
     X(collection_destroy)                                                                          \
     X(collection_estimated_document_count)                                                         \
@@ -168,6 +169,7 @@ extern spill_driver_t spill_driver;
 #define mongoc_collection_aggregate spill_driver.collection_aggregate
 #define mongoc_collection_create_bulk_operation_with_opts                                          \
     spill_driver.collection_create_bulk_operation_with_opts
+#define mongoc_collection_delete_many spill_driver.collection_delete_many
 #define mongoc_collection_delete_one spill_driver.collection_delete_one
 #define mongoc_collection_destroy spill_driver.collection_destroy
 #define mongoc_collection_estimated_document_count spill_driver.collection_estimated_document_count

@@ -22,6 +22,13 @@
 
 enum { REFUSED_SECONDS = 24 * 60 * 60 };
 
+/* A note of before this field counts as old: a missing field is lower than any time. */
+static void match_old(bson_t *filter)
+{
+    BCON_APPEND(filter, "$expr", "{", "$lt", "[", "$" SPILL_STORED_NOTE_AT, "{", "$subtract", "[",
+                "$$NOW", BCON_INT64(SPILL_DROP_NOTE_STAYS_MS), "]", "}", "]", "}");
+}
+
 static void make_filter(const spill_definition_t *definition, const spill_value_t *owner,
                         bson_t *filter)
 {
@@ -52,7 +59,8 @@ static spill_code_t announce(spill_mongo_t *store, const spill_drop_note_t *note
 {
     SPILL_SCOPED(bson_destroy) bson_t update = BSON_INITIALIZER;
     BCON_APPEND(&update, "$max", "{", SPILL_STORED_INCARNATION, BCON_INT64(note->incarnation),
-                SPILL_STORED_REV, BCON_INT64(note->rev), "}");
+                SPILL_STORED_REV, BCON_INT64(note->rev), "}", "$currentDate", "{",
+                SPILL_STORED_NOTE_AT, BCON_BOOL(true), "}");
     return write_note(store, filter, &update, error);
 }
 
@@ -61,7 +69,8 @@ static spill_code_t complete(spill_mongo_t *store, int64_t incarnation, const bs
                              spill_error_t *error)
 {
     SPILL_SCOPED(bson_destroy) bson_t update = BSON_INITIALIZER;
-    BCON_APPEND(&update, "$max", "{", SPILL_STORED_NOTE_ENDED, BCON_INT64(incarnation), "}");
+    BCON_APPEND(&update, "$max", "{", SPILL_STORED_NOTE_ENDED, BCON_INT64(incarnation), "}",
+                "$currentDate", "{", SPILL_STORED_NOTE_AT, BCON_BOOL(true), "}");
     return write_note(store, filter, &update, error);
 }
 
@@ -294,15 +303,15 @@ spill_code_t spill_mongo_find_drop(spill_store_t *base, const spill_definition_t
     *note = (spill_drop_note_t){0};
     make_filter(definition, owner, &filter);
     SPILL_TRY(find_document(store, &filter, &document, error));
-    *note = (spill_drop_note_t){number_of(&document, SPILL_STORED_INCARNATION),
-                                number_of(&document, SPILL_STORED_REV),
-                                number_of(&document, SPILL_STORED_NOTE_ENDED)};
+    note->incarnation = number_of(&document, SPILL_STORED_INCARNATION);
+    note->rev = number_of(&document, SPILL_STORED_REV);
+    note->ended = number_of(&document, SPILL_STORED_NOTE_ENDED);
     return find_drop_all(store, definition, &note->ended, error);
 }
 
 /*
  * The pages up to the incarnation are deleted. If a later end is announced, the note stays as it
- * is, for that one.
+ * is, for that one. A young note stays for pages that are put late.
  */
 static spill_code_t forget_certain(spill_mongo_t *store, int64_t incarnation, bson_t *filter,
                                    spill_error_t *error)
@@ -311,6 +320,7 @@ static spill_code_t forget_certain(spill_mongo_t *store, int64_t incarnation, bs
     for (int i = 0; i < 2; i++)
         BCON_APPEND(filter, i == 0 ? SPILL_STORED_INCARNATION : SPILL_STORED_NOTE_ENDED, "{",
                     "$not", "{", "$gt", BCON_INT64(incarnation), "}", "}");
+    match_old(filter);
     return spill_mongo_delete(store, SPILL_MONGO_DROP_RECORDS, filter, &found, error);
 }
 
@@ -323,6 +333,8 @@ static spill_code_t forget_announced(spill_mongo_t *store, const spill_drop_note
     bool found;
     BCON_APPEND(filter, SPILL_STORED_INCARNATION, "{", "$lte", BCON_INT64(note->incarnation), "}",
                 SPILL_STORED_REV, "{", "$lte", BCON_INT64(note->rev), "}");
+    if (note->old)
+        match_old(filter);
     bson_concat(&alone, filter);
     BCON_APPEND(&alone, SPILL_STORED_NOTE_ENDED, "{", "$exists", BCON_BOOL(false), "}");
     SPILL_TRY(spill_mongo_delete(store, SPILL_MONGO_DROP_RECORDS, &alone, &found, error));
@@ -344,4 +356,42 @@ spill_code_t spill_mongo_forget_drop(spill_store_t *base, const spill_definition
     return note->rev == SPILL_DROP_IS_CERTAIN
                ? forget_certain(store, note->incarnation, &filter, error)
                : forget_announced(store, note, &filter, error);
+}
+
+/* ---- of all owners --------------------------------------------------------------------------- */
+
+spill_code_t spill_mongo_forget_drops(spill_store_t *base, const spill_definition_t *definition,
+                                      spill_error_t *error)
+{
+    SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&filter, "_id." SPILL_STORED_NOTE_DROP, definition->name);
+    return spill_mongo_delete_each((spill_mongo_t *)base, SPILL_MONGO_DROP_RECORDS, &filter, error);
+}
+
+static bool add_old(void *context, const bson_t *document)
+{
+    bson_iter_t iter, owner;
+    if (bson_iter_init(&iter, document) &&
+        bson_iter_find_descendant(&iter, "_id." SPILL_STORED_ID_OWNER, &owner)) {
+        const spill_value_t value = spill_value_from_iter(&owner);
+        spill_listing_add_owner(context, &value);
+    }
+    return true;
+}
+
+spill_code_t spill_mongo_old_drops(spill_store_t *base, const spill_definition_t *definition,
+                                   spill_listing_t *owners, spill_error_t *error)
+{
+    SPILL_SCOPED(bson_destroy) bson_t pipeline = BSON_INITIALIZER;
+    bson_t stage, match;
+    BSON_APPEND_DOCUMENT_BEGIN(&pipeline, "0", &stage);
+    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
+    BSON_APPEND_UTF8(&match, "_id." SPILL_STORED_NOTE_DROP, definition->name);
+    match_old(&match);
+    bson_append_document_end(&stage, &match);
+    bson_append_document_end(&pipeline, &stage);
+    BCON_APPEND(&pipeline, "1", "{", "$limit", BCON_INT32(SPILL_DROP_NOTES_LISTED), "}", "2", "{",
+                "$project", "{", "_id", BCON_INT32(1), "}", "}");
+    return spill_mongo_each((spill_mongo_t *)base, SPILL_MONGO_DROP_RECORDS, &pipeline, false,
+                            add_old, owners, error);
 }

@@ -386,10 +386,15 @@ static void append_assumed(const spill_mongo_step_t *step, bson_t *filter)
                 "$ne", BCON_BOOL(true), "}", last, "{", "$exists", BCON_BOOL(true), "}");
 }
 
-static void append_length(const spill_mongo_step_t *step, bson_t *filter)
+/* The array has this length. An absent array is an empty one, which $size does not match. */
+static void append_length(const spill_mongo_document_t *document, int64_t live, bson_t *filter)
 {
-    BCON_APPEND(filter, step->document.array, "{", "$size", BCON_INT64(step->read->state.live),
-                "}");
+    char first[SPILL_MONGO_PATH_SIZE + 2];
+    snprintf(first, sizeof first, "%s.0", document->array);
+    if (live > 0)
+        BCON_APPEND(filter, document->array, "{", "$size", BCON_INT64(live), "}");
+    else
+        BCON_APPEND(filter, first, "{", "$exists", BCON_BOOL(false), "}");
 }
 
 /* With the length, and `first` in a capped head, this excludes every change of elements. */
@@ -397,7 +402,7 @@ static void append_append_guard(const spill_mongo_step_t *step, bson_t *filter)
 {
     char path[SPILL_MONGO_PATH_SIZE];
     if (!schema(step)->keeps_top_n)
-        append_length(step, filter);
+        append_length(&step->document, step->read->state.live, filter);
     spill_mongo_append_search_guard(&step->document, filter);
     if (schema(step)->has_windows)
         BCON_APPEND(filter, spill_mongo_path(&step->document, SPILL_STORED_SEALED, path), "{",
@@ -427,7 +432,7 @@ static void append_change_guard(const spill_mongo_step_t *step, bson_t *filter)
         append_assumed(step, filter);
     else if ((depends_on_end(step) || summary) && !schema(step)->keeps_top_n &&
              (document->head || !document->referenced)) /* a page of one element has no array */
-        append_length(step, filter);
+        append_length(&step->document, step->read->state.live, filter);
 }
 
 /*
@@ -439,7 +444,7 @@ static void append_numbers(const spill_mongo_document_t *document, const spill_s
 {
     char path[SPILL_MONGO_PATH_SIZE];
     spill_mongo_path(document, spill_mongo_deleted_name(state), path);
-    BCON_APPEND(filter, document->array, "{", "$size", BCON_INT64(state->live), "}");
+    append_length(document, state->live, filter);
     if (state->deleted.count > 0)
         spill_render_deleted(filter, path, &state->deleted, state->gaps);
     else

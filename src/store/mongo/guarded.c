@@ -251,13 +251,31 @@ static spill_code_t compute_and_write(spill_mongo_step_t *step, bool *done, bool
 }
 
 /*
+ * The end of a loop whose writes were all refused. Another client comes first some times, but not
+ * always without a trace: then the stored fields are no values that a guard matches.
+ */
+static spill_code_t fail_refused(const spill_mongo_step_t *step, bool unchanged,
+                                 spill_error_t *error)
+{
+    if (!unchanged)
+        return spill_fail_retryable(error, SPILL_CONFLICT, "lost every race for a document of %s",
+                                    step->document.collection);
+    return spill_fail(error, SPILL_CORRUPT,
+                      "%s: no change matches the document, and no other client changes it: a field "
+                      "of its bookkeeping is missing or has another value than Spillway stores",
+                      step->document.collection);
+}
+
+/*
  * If the guard of a write does not hold, another client came first: retry. An append that finds the
  * document as before is refused: an operation of one of its members was seen.
  */
 static spill_code_t run(spill_mongo_step_t *step, bool *done, spill_error_t *error)
 {
     enum { TRIES_MAX = 100 };
+    enum { UNCHANGED_MAX = 20 };
     int64_t rev = -1, end = -1;
+    int unchanged = 0; /* READs in a row that found the document as before */
     for (int tries = 0; tries < TRIES_MAX; tries++) {
         bool refused;
         step->assumed = tries == 0 && assume_before(step);
@@ -267,17 +285,17 @@ static spill_code_t run(spill_mongo_step_t *step, bool *done, spill_error_t *err
             SPILL_TRY(drop_strays(step, error));
             continue;
         }
-        if (step->read->refusal_explained ||
-            (is_append(step) && is_as_before(&step->read->state, &rev, &end)))
+        bool same = !step->assumed && is_as_before(&step->read->state, &rev, &end);
+        unchanged = same ? unchanged + 1 : 0;
+        if (step->read->refusal_explained || (is_append(step) && same))
             return SPILL_OK;
+        if (unchanged == UNCHANGED_MAX)
+            break;
         SPILL_TRY(compute_and_write(step, done, &refused, error));
         if (*done || refused)
             return SPILL_OK;
     }
-    if (is_append(step))
-        return SPILL_OK;
-    return spill_fail_retryable(error, SPILL_CONFLICT, "lost every race for a document of %s",
-                                step->document.collection);
+    return is_append(step) ? SPILL_OK : fail_refused(step, unchanged == UNCHANGED_MAX, error);
 }
 
 /*

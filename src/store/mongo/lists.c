@@ -6,6 +6,8 @@
 #include "store/render.h"
 #include "util/error.h"
 
+#include <spillway/bucket.h>
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,16 +17,61 @@
 /* Up to this many windows are searched one by one, from the newest on. */
 enum { STEPS_MAX = 8 };
 
+/* A search for windows of an owner. */
+typedef struct finding {
+    const spill_definition_t *definition;
+    const spill_value_t *owner;
+    spill_listing_t *listing;
+    spill_code_t code; /* of a document that has no window's _id */
+    spill_error_t failure;
+} finding_t;
+
+/* Is `id` the _id of a document of this window? */
+static bool is_in_window(const finding_t *finding, const bson_iter_t *id, const char *window)
+{
+    spill_value_t owner;
+    const char *of;
+    int64_t page;
+    return spill_mongo_split_id(finding->definition, id, &owner, &of, &page) &&
+           spill_value_compare(&owner, finding->owner) == 0 && strcmp(of, window) == 0;
+}
+
+/* Add a result {_id: text, document}. A group of documents has no `document`. */
 static bool add_window(void *context, const bson_t *document)
 {
-    spill_listing_t *listing = context;
-    bson_iter_t window;
+    finding_t *finding = context;
+    bson_iter_t window, id;
     uint32_t length;
-    if (!bson_iter_init_find(&window, document, "_id") || !BSON_ITER_HOLDS_UTF8(&window))
+    if (!bson_iter_init_find(&window, document, "_id"))
         return true;
-    const char *text = bson_iter_utf8(&window, &length);
-    spill_listing_add_text(listing, text, length);
-    return true;
+    const char *text = BSON_ITER_HOLDS_UTF8(&window) ? bson_iter_utf8(&window, &length) : NULL;
+    if (bson_iter_init_find(&id, document, "document") &&
+        (!text || !is_in_window(finding, &id, text)))
+        finding->code =
+            spill_mongo_fail_id(finding->definition->collection, &id, &finding->failure);
+    else if (text)
+        spill_listing_add_text(finding->listing, text, length);
+    return finding->code == SPILL_OK;
+}
+
+/* The result of a search: the failure of a document, with the store's place. */
+static spill_code_t fail_windows(const spill_mongo_t *store, spill_code_t code,
+                                 const spill_error_t *failure, spill_error_t *error)
+{
+    if (code == SPILL_OK)
+        return SPILL_OK;
+    if (error)
+        *error = *failure;
+    return spill_fail_prefix(error, code, "%s", store->place);
+}
+
+/* Carry out a search. */
+static spill_code_t find_windows(spill_mongo_t *store, const bson_t *pipeline, finding_t *finding,
+                                 spill_error_t *error)
+{
+    SPILL_TRY(spill_mongo_each(store, finding->definition->collection, pipeline, false, add_window,
+                               finding, error));
+    return fail_windows(store, finding->code, &finding->failure, error);
 }
 
 static void match_id(const spill_definition_t *definition, const spill_value_t *value,
@@ -54,7 +101,7 @@ static void append_list(const spill_definition_t *definition, const spill_list_q
     else
         BCON_APPEND(pipeline, "1", "{", "$sort", "{", field, BCON_INT32(order), "}", "}", "2", "{",
                     "$limit", BCON_INT64(limit), "}", "3", "{", "$project", "{", "_id",
-                    BCON_UTF8(window), "}", "}");
+                    BCON_UTF8(window), "document", "$_id", "}", "}");
 }
 
 /* Append a bound on _ids {owner, window, part}; with `behind`, the end of the owner's _ids. */
@@ -96,9 +143,10 @@ static spill_code_t step_back(spill_mongo_t *store, const spill_definition_t *de
     bson_append_document_end(&pipeline, &stage);
     BCON_APPEND(&pipeline, "1", "{", "$sort", "{", "_id", BCON_INT32(-1), "}", "}", "2", "{",
                 "$limit", BCON_INT64(1), "}", "3", "{", "$project", "{", "_id",
-                BCON_UTF8("$" SPILL_STORED_PAGE_WINDOW), "}", "}");
-    spill_code_t code = spill_mongo_each(store, definition->collection, &pipeline, false,
-                                         add_window, listing, error);
+                BCON_UTF8("$" SPILL_STORED_PAGE_WINDOW), "document", "$_id", "}", "}");
+    finding_t finding = {
+        .definition = definition, .owner = query->windows.owner, .listing = listing};
+    spill_code_t code = find_windows(store, &pipeline, &finding, error);
     bson_destroy(&pipeline);
     return code;
 }
@@ -146,13 +194,13 @@ static spill_code_t list_windows(spill_mongo_t *store, const spill_definition_t 
     if (query->windows.id)
         match_id(definition, query->windows.id, &match);
     else
-        BCON_APPEND(&match, SPILL_STORED_PAGE_PART, BCON_INT32(0), SPILL_STORED_PAGE_INCARNATION,
-                    "{", "$exists", BCON_BOOL(true), "}");
+        BSON_APPEND_INT32(&match, SPILL_STORED_PAGE_PART, 0);
     bson_append_document_end(&stage, &match);
     bson_append_document_end(&pipeline, &stage);
     append_list(definition, query, &pipeline);
-    spill_code_t code = spill_mongo_each(store, definition->collection, &pipeline, false,
-                                         add_window, listing, error);
+    finding_t finding = {
+        .definition = definition, .owner = query->windows.owner, .listing = listing};
+    spill_code_t code = find_windows(store, &pipeline, &finding, error);
     bson_destroy(&pipeline);
     return code;
 }
@@ -171,19 +219,31 @@ spill_code_t spill_mongo_windows(spill_store_t *store, const spill_definition_t 
 /* ---- ... of several owners ------------------------------------------------------------------- */
 
 typedef struct windows {
+    const spill_definition_t *definition;
     spill_listing_t *listing;
     size_t limit;
     bool all;
+    spill_code_t code; /* of a document that has no window's _id */
+    spill_error_t failure;
 } windows_t;
 
 static bool add_name(void *context, const bson_t *document)
 {
     windows_t *windows = context;
     bson_iter_t id;
+    spill_value_t owner;
+    const char *window;
+    int64_t page;
     windows->all = windows->listing->count < windows->limit;
     if (!windows->all || !bson_iter_init_find(&id, document, "_id"))
         return false;
-    spill_value_t name = spill_value_from_iter(&id);
+    if (!spill_mongo_split_id(windows->definition, &id, &owner, &window, &page)) {
+        windows->code =
+            spill_mongo_fail_id(windows->definition->collection, &id, &windows->failure);
+        return false;
+    }
+    SPILL_SCOPED(bson_destroy) bson_t memory = BSON_INITIALIZER;
+    spill_value_t name = spill_bucket_name(&memory, &owner, window);
     spill_listing_add_owner(windows->listing, &name);
     return true;
 }
@@ -194,9 +254,8 @@ spill_code_t spill_mongo_windows_of(spill_store_t *store, const spill_definition
 {
     SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
     SPILL_SCOPED(spill_mongo_destroy)
-    bson_t *projection = BCON_NEW("_id", "{", SPILL_STORED_ID_OWNER, "$" SPILL_STORED_PAGE_OWNER,
-                                  SPILL_STORED_ID_WINDOW, "$" SPILL_STORED_PAGE_WINDOW, "}");
-    windows_t found = {.listing = windows, .limit = limit, .all = true};
+    bson_t *projection = BCON_NEW("_id", BCON_INT32(1));
+    windows_t found = {.definition = definition, .listing = windows, .limit = limit, .all = true};
     bson_t of, in;
     BSON_APPEND_DOCUMENT_BEGIN(&filter, definition->page_owner, &of);
     BSON_APPEND_ARRAY_BEGIN(&of, "$in", &in);
@@ -209,13 +268,12 @@ spill_code_t spill_mongo_windows_of(spill_store_t *store, const spill_definition
     }
     bson_append_array_end(&of, &in);
     bson_append_document_end(&filter, &of);
-    BCON_APPEND(&filter, SPILL_STORED_PAGE_PART, BCON_INT32(0), SPILL_STORED_PAGE_INCARNATION, "{",
-                "$exists", BCON_BOOL(true), "}");
+    BSON_APPEND_INT32(&filter, SPILL_STORED_PAGE_PART, 0);
     const spill_mongo_query_t query = {&filter, NULL, projection, 0};
     SPILL_TRY(spill_mongo_find((spill_mongo_t *)store, definition->collection, &query, false,
                                add_name, &found, error));
     *all = found.all;
-    return SPILL_OK;
+    return fail_windows((spill_mongo_t *)store, found.code, &found.failure, error);
 }
 
 /* ---- orphans --------------------------------------------------------------------------------- */
@@ -282,7 +340,29 @@ static spill_orphan_owner_t read_now(const bson_t *document)
     return bson_iter_as_bool(&managed) ? SPILL_ORPHAN_MANAGED : SPILL_ORPHAN_PLAIN;
 }
 
-/* Add a result {_id: owner, incarnations: [{incarnation, pages}, ...], documents, managed}. */
+/* Add documents that have a page's fields, but no page's _id. `example` is one of these _ids. */
+static void add_strays(const search_t *search, const bson_t *document)
+{
+    bson_iter_t count, example;
+    spill_orphan_t orphan = {.owner = {.type = BSON_TYPE_NULL}};
+    if (search->query->orphans.owner)
+        orphan.owner = *search->query->orphans.owner;
+    if (!bson_iter_init_find(&count, document, "strays") ||
+        !bson_iter_init_find(&example, document, "example"))
+        return;
+    orphan.strays = spill_iter_int64(&count);
+    spill_value_t id = spill_value_from_iter(&example);
+    char *json = spill_value_to_json(&id, false);
+    snprintf(orphan.example, sizeof orphan.example, "%s", json ? json : "?");
+    bson_free(json);
+    if (orphan.strays > 0)
+        spill_listing_add_orphan(search->listing, &orphan);
+}
+
+/*
+ * Add a result {_id: owner, incarnations: [{incarnation, pages}, ...], strays, example, documents,
+ * managed}.
+ */
 static bool add_result(void *context, const bson_t *document)
 {
     search_t *search = context;
@@ -301,6 +381,8 @@ static bool add_result(void *context, const bson_t *document)
     for (int64_t after = INT64_MIN; next_incarnation(&incarnations, after, &orphan);
          after = orphan.incarnation)
         spill_listing_add_orphan(search->listing, &orphan);
+    if (search->query->after_bytes == 0)
+        add_strays(search, document);
     spill_mongo_set_last(search->listing, &id);
     return --search->limit > 0;
 }
@@ -330,50 +412,69 @@ static void append_match(const spill_mongo_t *store, const spill_definition_t *d
         spill_value_t owner = spill_value_from_iter(&after);
         spill_mongo_append_page_bound(definition, &owner, "$gt", true, &id);
     }
-    BSON_APPEND_INT32(&id, "$type", BSON_TYPE_DOCUMENT);
+    if (query->orphans.owner || query->after_bytes > 0)
+        BSON_APPEND_INT32(&id, "$type", BSON_TYPE_DOCUMENT);
+    else
+        BSON_APPEND_MINKEY(&id, "$gte");
     bson_append_document_end(&match, &id);
     BCON_APPEND(&match, SPILL_STORED_PAGE_INCARNATION, "{", "$exists", BCON_BOOL(true), "}");
     bson_append_document_end(&stage, &match);
     bson_append_document_end(pipeline, &stage);
 }
 
-/* Group by owner and incarnation, and then by owner. */
-static void append_groups(const spill_definition_t *definition, bson_t *pipeline)
+/* An expression, to be destroyed: the document's owner, if it has the _id of a page; else null. */
+static bson_t *owner_of_page(const spill_definition_t *definition, const bson_t *own)
+{
+    if (spill_schema_of(definition)->has_windows)
+        return BCON_NEW("$cond", "[", BCON_DOCUMENT(own), "{", SPILL_STORED_ID_OWNER,
+                        "$" SPILL_STORED_PAGE_OWNER, SPILL_STORED_ID_WINDOW,
+                        "$" SPILL_STORED_PAGE_WINDOW, "}", BCON_NULL, "]");
+    return BCON_NEW("$cond", "[", BCON_DOCUMENT(own), "$" SPILL_STORED_PAGE_OWNER, BCON_NULL, "]");
+}
+
+/* An expression, to be destroyed: is the document a page that counts? */
+static bson_t *is_counted(const spill_definition_t *definition, const bson_t *own)
 {
     char array[SPILL_NAME_SIZE + 1];
-    bool bucket = spill_schema_of(definition)->has_windows;
     snprintf(array, sizeof array, "$%s", definition->page_array);
-    bson_t *owner = bucket ? BCON_NEW("o", "{", SPILL_STORED_ID_OWNER, "$" SPILL_STORED_PAGE_OWNER,
-                                      SPILL_STORED_ID_WINDOW, "$" SPILL_STORED_PAGE_WINDOW, "}")
-                           : BCON_NEW("o", "$" SPILL_STORED_PAGE_OWNER);
-    BSON_APPEND_UTF8(owner, "incarnation", "$" SPILL_STORED_PAGE_INCARNATION);
+    if (spill_schema_of(definition)->appends_to_head)
+        return bson_copy(own);
     /* With keep oldest, pages without elements are tombstones, which stay. */
-    bson_t *pages =
-        !spill_schema_of(definition)->appends_to_head
-            ? BCON_NEW("$sum", "{", "$cond", "[", "{", "$gt", "[", "{", "$size", "{", "$cond", "[",
-                       "{", "$isArray", BCON_UTF8(array), "}", BCON_UTF8(array), "[", "]", "]", "}",
-                       "}", BCON_INT64(0), "]", "}", BCON_INT64(1), BCON_INT64(0), "]", "}")
-            : BCON_NEW("$sum", BCON_INT64(1));
-    bson_t *head =
-        BCON_NEW("$max", "{", "$cond", "[", "{", "$eq", "[", "$" SPILL_STORED_PAGE_PART,
-                 BCON_INT32(0), "]", "}", "$" SPILL_STORED_PAGE_INCARNATION, BCON_NULL, "]", "}");
-    BCON_APPEND(pipeline, "1", "{", "$group", "{", "_id", BCON_DOCUMENT(owner), "pages",
-                BCON_DOCUMENT(pages), "head", BCON_DOCUMENT(head), "}", "}", "2", "{", "$group",
-                "{", "_id", "$_id.o", "incarnations", "{", "$push", "{", "incarnation",
-                "$_id.incarnation", "pages", "$pages", "}", "}", "head", "{", "$max", "$head", "}",
-                "}", "}");
-    bson_destroy(owner);
-    bson_destroy(pages);
-    bson_destroy(head);
+    return BCON_NEW("$and", "[", BCON_DOCUMENT(own), "{", "$gt", "[", "{", "$size", "{", "$cond",
+                    "[", "{", "$isArray", BCON_UTF8(array), "}", BCON_UTF8(array), "[", "]", "]",
+                    "}", "}", BCON_INT32(0), "]", "}", "]");
+}
+
+/*
+ * Group by owner and incarnation, and then by owner. Documents that have the fields of a page, but
+ * no page's _id, are counted with the owner null.
+ */
+static void append_groups(const spill_definition_t *definition, bson_t *pipeline)
+{
+    SPILL_SCOPED(spill_mongo_destroy) bson_t *own = spill_mongo_has_page_id(definition);
+    SPILL_SCOPED(spill_mongo_destroy) bson_t *owner = owner_of_page(definition, own);
+    SPILL_SCOPED(spill_mongo_destroy) bson_t *counted = is_counted(definition, own);
+    BCON_APPEND(pipeline, "1", "{", "$group", "{", "_id", "{", "o", BCON_DOCUMENT(owner),
+                "incarnation", "$" SPILL_STORED_PAGE_INCARNATION, "}", "pages", "{", "$sum", "{",
+                "$cond", "[", BCON_DOCUMENT(counted), BCON_INT64(1), BCON_INT64(0), "]", "}", "}",
+                "strays", "{", "$sum", "{", "$cond", "[", BCON_DOCUMENT(own), BCON_INT64(0),
+                BCON_INT64(1), "]", "}", "}", "example", "{", "$max", "{", "$cond", "[",
+                BCON_DOCUMENT(own), BCON_NULL, "$_id", "]", "}", "}", "head", "{", "$max", "{",
+                "$cond", "[", "{", "$eq", "[", "$" SPILL_STORED_PAGE_PART, BCON_INT32(0), "]", "}",
+                "$" SPILL_STORED_PAGE_INCARNATION, BCON_NULL, "]", "}", "}", "}", "}");
+    BCON_APPEND(pipeline, "2", "{", "$group", "{", "_id", "$_id.o", "incarnations", "{", "$push",
+                "{", "incarnation", "$_id.incarnation", "pages", "$pages", "}", "}", "strays", "{",
+                "$sum", "$strays", "}", "example", "{", "$max", "$example", "}", "head", "{",
+                "$max", "$head", "}", "}", "}");
 }
 
 /*
  * Append `head`: the incarnation of the owner's head, or null; and outside layout bucket what
- * read_now reads. In layout bucket the head is one of
- * the documents. The lookup compares fields: with a variable in an expression some servers would
- * read all heads for each owner.
+ * read_now reads. In layout bucket the head is one of the documents. With `strays` keep the
+ * documents that have no page's _id. The lookup compares fields: with a variable in an expression
+ * some servers would read all heads for each owner.
  */
-static void append_heads(const spill_definition_t *definition, bson_t *pipeline)
+static void append_heads(const spill_definition_t *definition, bool strays, bson_t *pipeline)
 {
     char path[SPILL_MONGO_PATH_SIZE], incarnation[SPILL_MONGO_PATH_SIZE + 8];
     bool bucket = spill_schema_of(definition)->has_windows;
@@ -387,18 +488,20 @@ static void append_heads(const spill_definition_t *definition, bson_t *pipeline)
         BCON_APPEND(pipeline, *key++, "{", "$lookup", "{", "from",
                     BCON_UTF8(definition->collection), "localField", "_id", "foreignField", "_id",
                     "as", "heads", "}", "}");
-    bson_t *project = BCON_NEW("incarnations", "{", "$filter", "{", "input", "$incarnations", "as",
-                               "one", "cond", "{", "$and", "[", "{", "$gt", "[", "$$one.pages",
-                               BCON_INT64(0), "]", "}", "{", "$lt", "[", "$$one.incarnation", "{",
-                               "$ifNull", "[", "{", "$max", BCON_UTF8(incarnation), "}",
-                               BCON_INT64(INT64_MAX), "]", "}", "]", "}", "]", "}", "}", "}");
+    bson_t *project =
+        BCON_NEW("incarnations", "{", "$filter", "{", "input", "$incarnations", "as", "one", "cond",
+                 "{", "$and", "[", "{", "$gt", "[", "$$one.pages", BCON_INT64(0), "]", "}", "{",
+                 "$lt", "[", "$$one.incarnation", "{", "$ifNull", "[", "{", "$max",
+                 BCON_UTF8(incarnation), "}", BCON_INT64(INT64_MAX), "]", "}", "]", "}", "]", "}",
+                 "}", "}", "strays", BCON_INT32(1), "example", BCON_INT32(1));
     if (!bucket)
         BCON_APPEND(project, "documents", "{", "$size", "$heads", "}", "managed", "{", "$gt", "[",
                     "{", "$ifNull", "[", "{", "$max", BCON_UTF8(incarnation), "}", BCON_INT64(0),
                     "]", "}", BCON_INT64(0), "]", "}");
     BCON_APPEND(pipeline, key[0], "{", "$project", BCON_DOCUMENT(project), "}", key[1], "{",
-                "$match", "{", "incarnations.0", "{", "$exists", BCON_BOOL(true), "}", "}", "}",
-                key[2], "{", "$sort", "{", "_id", BCON_INT32(1), "}", "}");
+                "$match", "{", "$or", "[", "{", "incarnations.0", "{", "$exists", BCON_BOOL(true),
+                "}", "}", "{", "strays", "{", "$gt", BCON_INT64(strays ? 0 : INT64_MAX), "}", "}",
+                "]", "}", "}", key[2], "{", "$sort", "{", "_id", BCON_INT32(1), "}", "}");
     bson_destroy(project);
 }
 
@@ -416,7 +519,7 @@ spill_code_t spill_mongo_orphans(spill_store_t *store, const spill_definition_t 
     SPILL_SCOPED(bson_destroy) bson_t pipeline = BSON_INITIALIZER;
     append_match(mongo, definition, query, &pipeline);
     append_groups(definition, &pipeline);
-    append_heads(definition, &pipeline);
+    append_heads(definition, query->after_bytes == 0, &pipeline);
     SPILL_TRY(spill_mongo_each(mongo, collection, &pipeline, false, add_result, &search, error));
     return search.unordered ? spill_mongo_fail_order(mongo, collection, error) : SPILL_OK;
 }

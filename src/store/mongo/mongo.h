@@ -15,7 +15,8 @@
  *   mongo_state.c       the state of a document
  *   mongo_elements.c    the elements in its array: places, runs, ids
  *   mongo_referenced.c  documents of one element, and the head's summary (reference, subset)
- *   read.c              READ; also of runs of referenced elements
+ *   read.c              READ of one document, or of several pages
+ *   referenced_runs.c   READ of runs of referenced elements
  *   rank.c              READ of the elements that rank next
  *   update.c            the operators of an append, of a new head, of fields
  *   rewrite.c           the update from one state of a document to another
@@ -228,6 +229,9 @@ spill_code_t spill_mongo_insert(spill_mongo_t *store, const char *collection,
 
 spill_code_t spill_mongo_delete(spill_mongo_t *store, const char *collection, const bson_t *filter,
                                 bool *found, spill_error_t *error);
+/* Delete each document that matches. */
+spill_code_t spill_mongo_delete_each(spill_mongo_t *store, const char *collection,
+                                     const bson_t *filter, spill_error_t *error);
 /* Delete one document for each filter, in their order. *all: each has found one. One command. */
 spill_code_t spill_mongo_delete_all(spill_mongo_t *store, const char *collection,
                                     const bson_t *const *filters, size_t count, bool *all,
@@ -301,6 +305,10 @@ spill_code_t spill_mongo_note_drop_all(spill_store_t *base, const spill_definiti
 spill_code_t spill_mongo_forget_drop(spill_store_t *base, const spill_definition_t *definition,
                                      const spill_value_t *owner, const spill_drop_note_t *note,
                                      spill_error_t *error);
+spill_code_t spill_mongo_forget_drops(spill_store_t *base, const spill_definition_t *definition,
+                                      spill_error_t *error);
+spill_code_t spill_mongo_old_drops(spill_store_t *base, const spill_definition_t *definition,
+                                   spill_listing_t *owners, spill_error_t *error);
 
 spill_code_t spill_mongo_renumber(spill_mongo_t *store, const spill_request_t *request,
                                   spill_response_t *response, spill_error_t *error);

@@ -37,8 +37,30 @@ bool spill_mongo_is_bucket(const spill_mongo_document_t *document);
 void spill_mongo_append_id(const spill_definition_t *definition, const spill_value_t *owner,
                            int64_t page, const char *key, bson_t *to);
 
-/* Has the document the _id of this page of the owner? Not for buckets. */
-bool spill_mongo_is_page(const spill_value_t *owner, int64_t page, const bson_t *document);
+/*
+ * Read a whole number of any type, from 0. Return -1 if it is another value, or larger than any
+ * number of a valid document.
+ */
+int64_t spill_mongo_whole_number(const bson_iter_t *iter);
+
+/*
+ * Split the _id of a page or of a window's document. *page is its number, or SPILL_HEAD for the
+ * head of a window. *window is "" in other layouts. False: it is no such _id. An _id with another
+ * field, another order of the fields or another number is none, because READs by _id do not find
+ * its document, and READs that search by other fields do.
+ */
+bool spill_mongo_split_id(const spill_definition_t *definition, const bson_iter_t *id,
+                          spill_value_t *owner, const char **window, int64_t *page);
+
+/* The field of a page's _id in projections, which no page has itself. */
+#define SPILL_MONGO_PAGE_ID "spillwayId"
+
+/* Split the _id of a document of the request's owner. False: it is no such _id. */
+bool spill_mongo_read_id(const spill_request_t *request, const bson_iter_t *id, int64_t *page);
+
+/* SPILL_CORRUPT: a document with this _id has the fields of a page of the request's owner. */
+spill_code_t spill_mongo_fail_id(const char *collection, const bson_iter_t *id,
+                                 spill_error_t *error);
 
 /*
  * Append to a filter: pages of the request's owner, by their owner field. In layouts reference and
@@ -56,6 +78,12 @@ void spill_mongo_append_page_bound(const spill_definition_t *definition, const s
 /* Append to a condition on `_id`: all pages of an owner, whatever fields they have. */
 void spill_mongo_append_page_ids(const spill_definition_t *definition, const spill_value_t *owner,
                                  bson_t *condition);
+
+/*
+ * An expression, to be destroyed: does a document have the _id of a page (layout bucket: of a
+ * window's document) of some owner, and if it is a referenced element, of its own number?
+ */
+bson_t *spill_mongo_has_page_id(const spill_definition_t *definition);
 
 /* Append to a filter: in a sharded cluster, the owner of a page, so that one shard runs the
  * command.
@@ -284,16 +312,13 @@ void spill_mongo_decode_referenced(const spill_mongo_document_t *document, const
 bool spill_mongo_element_of(const spill_definition_t *definition, const bson_t *document,
                             int64_t *seq, bson_t *memory, spill_value_t *element);
 
-/*
- * Add a referenced element to the run. False: its document has not the _id of this element, so only
- * some reads find it. *misplaced is then set, for spill_mongo_fail_misplaced.
- */
-bool spill_mongo_add_element(const spill_request_t *request, const bson_t *document,
-                             spill_run_t *run, int64_t *misplaced);
+/* SPILL_CORRUPT if a document of one element has not the _id of element `seq`. */
+spill_code_t spill_mongo_check_element(const spill_request_t *request, const bson_t *document,
+                                       int64_t seq, spill_error_t *error);
 
-/* SPILL_CORRUPT, with the number of that element. */
-spill_code_t spill_mongo_fail_misplaced(const char *collection, int64_t misplaced,
-                                        spill_error_t *error);
+/* Add a referenced element to the run, and check its document. */
+spill_code_t spill_mongo_add_element(const spill_request_t *request, const bson_t *document,
+                                     spill_run_t *run, spill_error_t *error);
 
 /* READ of SPILL_ELEMENTS. */
 spill_code_t spill_mongo_read_elements(spill_mongo_t *store, const spill_request_t *request,
@@ -362,7 +387,7 @@ bool spill_mongo_ahead_pages(spill_mongo_t *store, const spill_mongo_document_t 
  */
 void spill_mongo_ahead_changed(spill_mongo_ahead_t *ahead, const spill_value_t *owner);
 
-/* ---- read.c, rank.c -------------------------------------------------------------------------- */
+/* ---- read.c, referenced_runs.c, rank.c ------------------------------------------------------- */
 
 /* Append the projection of a READ of one document. `finds`: of a `find`, which slices an array. */
 void spill_mongo_project_read(const spill_mongo_document_t *document, bool finds,

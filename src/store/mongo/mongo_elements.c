@@ -205,7 +205,6 @@ static bool wants_newest(const spill_request_t *request)
 bool spill_mongo_is_sliced(const spill_mongo_document_t *document)
 {
     static const char *const others[] = {"live",
-                                         "page",
                                          SPILL_STORED_WINDOW_STATS,
                                          SPILL_STORED_OPS,
                                          SPILL_STORED_TOP,

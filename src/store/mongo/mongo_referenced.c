@@ -279,9 +279,20 @@ bool spill_mongo_element_of(const spill_definition_t *definition, const bson_t *
     return spill_stored_element_read(definition, document, memory, element) && numbered;
 }
 
-/* The number of an element is stored as one more, so that 0 is none. */
-bool spill_mongo_add_element(const spill_request_t *request, const bson_t *document,
-                             spill_run_t *run, int64_t *misplaced)
+spill_code_t spill_mongo_check_element(const spill_request_t *request, const bson_t *document,
+                                       int64_t seq, spill_error_t *error)
+{
+    bson_iter_t id;
+    int64_t page;
+    if (!bson_iter_init_find(&id, document, "_id"))
+        return SPILL_OK;
+    if (spill_mongo_read_id(request, &id, &page) && page == seq)
+        return SPILL_OK;
+    return spill_mongo_fail_id(request->definition->page_collection, &id, error);
+}
+
+spill_code_t spill_mongo_add_element(const spill_request_t *request, const bson_t *document,
+                                     spill_run_t *run, spill_error_t *error)
 {
     int64_t seq;
     bson_t memory;
@@ -290,19 +301,7 @@ bool spill_mongo_add_element(const spill_request_t *request, const bson_t *docum
     if (found)
         spill_run_add(run, seq, &element);
     bson_destroy(&memory);
-    if (!found || spill_mongo_is_page(request->owner, seq, document))
-        return true;
-    *misplaced = seq + 1;
-    return false;
-}
-
-spill_code_t spill_mongo_fail_misplaced(const char *collection, int64_t misplaced,
-                                        spill_error_t *error)
-{
-    return spill_fail(error, SPILL_CORRUPT,
-                      "%s: a document has the fields of element %" PRId64
-                      " of its owner, but another _id",
-                      collection, misplaced - 1);
+    return found ? spill_mongo_check_element(request, document, seq, error) : SPILL_OK;
 }
 
 static bool is_wanted(const spill_request_t *request, int64_t seq)

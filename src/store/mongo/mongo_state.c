@@ -9,7 +9,6 @@
 #include "util/error.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -152,12 +151,24 @@ static void project_numbers(const spill_mongo_document_t *document, const number
     bson_append_document_end(projection, &state);
 }
 
-/* A page's owner field, which is compared with its _id. */
+/* The fields of a page's owner and of a window, which are compared with the _id. */
 #define PAGE_OWNER "spillwayOwner"
+#define PAGE_WINDOW "spillwayWindow"
 
 static bool shows_owner(const spill_mongo_document_t *document)
 {
-    return !document->head && !document->referenced && !spill_mongo_is_bucket(document);
+    return (!document->head && !document->referenced) || spill_mongo_is_bucket(document);
+}
+
+static void project_owner(const spill_mongo_document_t *document, bson_t *projection)
+{
+    const spill_definition_t *definition = document->request->definition;
+    char field[SPILL_NAME_SIZE + 1];
+    snprintf(field, sizeof field, "$%s", definition->page_owner);
+    BSON_APPEND_UTF8(projection, PAGE_OWNER, field);
+    snprintf(field, sizeof field, "$%s", definition->window_field);
+    if (spill_mongo_is_bucket(document))
+        BSON_APPEND_UTF8(projection, PAGE_WINDOW, field);
 }
 
 void spill_mongo_project_state(const spill_mongo_document_t *document, bool ops, bool finds,
@@ -165,23 +176,17 @@ void spill_mongo_project_state(const spill_mongo_document_t *document, bool ops,
 {
     char path[SPILL_MONGO_PATH_SIZE];
     project_numbers(document, numbers, sizeof numbers / sizeof *numbers, finds, projection);
-    if (spill_mongo_is_bucket(document)) {
-        BCON_APPEND(projection, "page", "{", "$subtract", "[", "$" SPILL_STORED_PAGE_PART,
-                    BCON_INT64(1), "]", "}");
+    if (spill_mongo_is_bucket(document))
         BSON_APPEND_UTF8(projection, SPILL_STORED_WINDOW_STATS,
                          spill_mongo_ref(document, SPILL_STORED_WINDOW_STATS, path));
-    } else if (!document->head) {
-        BSON_APPEND_UTF8(projection, "page", "$" SPILL_STORED_PAGE_NUMBER);
-    }
+    if (!document->head)
+        BSON_APPEND_UTF8(projection, SPILL_MONGO_PAGE_ID, "$_id");
     if (document->referenced && !document->head) {
         spill_mongo_project_referenced(projection);
         return;
     }
-    if (shows_owner(document)) {
-        char owner[SPILL_NAME_SIZE + 1];
-        snprintf(owner, sizeof owner, "$%s", document->request->definition->page_owner);
-        BSON_APPEND_UTF8(projection, PAGE_OWNER, owner);
-    }
+    if (shows_owner(document))
+        project_owner(document, projection);
     project_live(document, finds, projection);
     if (ops)
         BSON_APPEND_UTF8(projection, SPILL_STORED_OPS,
@@ -226,31 +231,13 @@ static void fail_field(parser_t *parser, const char *field, const char *expected
                        parser->document->collection, parser->document->spill, field, expected);
 }
 
-/* No number of a valid document is larger, and the sum of three does not overflow. */
-#define NUMBER_MAX (INT64_MAX / 4)
-
 /* The sum of the counts of all operations in a document does not overflow. */
 #define OP_NUMBER_MAX (INT64_C(1) << 40)
-
-/*
- * Read a whole number of any type. Return -1 if it is out of range. A guard compares the stored
- * value, so a double with a fraction would never match what was read.
- */
-static int64_t whole_number(const bson_iter_t *iter)
-{
-    bool fits = BSON_ITER_HOLDS_NUMBER(iter);
-    if (BSON_ITER_HOLDS_DOUBLE(iter)) { /* the driver's conversion of a large double is undefined */
-        double number = bson_iter_double(iter);
-        fits = number >= 0 && number <= (double)NUMBER_MAX && number == floor(number);
-    }
-    int64_t number = fits ? bson_iter_as_int64(iter) : -1;
-    return number <= NUMBER_MAX ? number : -1;
-}
 
 /* Read a number of any type. One out of range is an error; it returns 0. */
 static int64_t number_of(parser_t *parser, const bson_iter_t *iter, const char *field)
 {
-    int64_t number = whole_number(iter);
+    int64_t number = spill_mongo_whole_number(iter);
     if (number >= 0)
         return number;
     fail_field(parser, field, "a whole number from 0");
@@ -264,8 +251,13 @@ static void read_deleted(parser_t *parser, const bson_iter_t *field, spill_seqs_
         fail_field(parser, SPILL_STORED_DELETED, "an array");
         return;
     }
-    while (bson_iter_next(&iter))
-        spill_seqs_insert(deleted, number_of(parser, &iter, SPILL_STORED_DELETED));
+    for (int64_t end = 0; bson_iter_next(&iter);) {
+        int64_t seq = number_of(parser, &iter, SPILL_STORED_DELETED);
+        if (seq < end)
+            fail_field(parser, SPILL_STORED_DELETED, "a list of ascending numbers");
+        spill_seqs_insert(deleted, seq);
+        end = seq + 1;
+    }
 }
 
 static void read_gaps(parser_t *parser, const bson_iter_t *field, spill_seqs_t *deleted)
@@ -275,14 +267,15 @@ static void read_gaps(parser_t *parser, const bson_iter_t *field, spill_seqs_t *
         fail_field(parser, SPILL_STORED_DELETED_RUNS, "an array");
         return;
     }
-    while (bson_iter_next(&iter)) {
+    for (int64_t end = -1; bson_iter_next(&iter);) {
         int64_t first = number_of(parser, &iter, SPILL_STORED_DELETED_RUNS);
         int64_t count =
             bson_iter_next(&iter) ? number_of(parser, &iter, SPILL_STORED_DELETED_RUNS) : -1;
-        if (count < 1)
-            fail_field(parser, SPILL_STORED_DELETED_RUNS, "runs of numbers");
+        if (count < 1 || first <= end) /* guards compare the list: adjacent runs are one */
+            fail_field(parser, SPILL_STORED_DELETED_RUNS, "a list of ascending runs of numbers");
         else
             spill_seqs_insert_run(deleted, first, first + count);
+        end = first + (count > 0 ? count : 0);
     }
 }
 
@@ -516,56 +509,77 @@ static void read_bucket(parser_t *parser, const bson_t *projected, spill_state_t
         fail_field(parser, SPILL_STORED_WINDOW_STATS, "what statistics are made of");
 }
 
-/* Read the number of a page, or of a bucket's part, from its _id. */
+/* Read the number of a page from its _id. */
 static int64_t read_page(parser_t *parser, const bson_t *projected)
 {
     const spill_mongo_document_t *document = parser->document;
-    bool bucket = spill_mongo_is_bucket(document);
-    bson_iter_t iter;
-    if (document->head || !bson_iter_init_find(&iter, projected, "page") ||
-        BSON_ITER_HOLDS_NULL(&iter))
+    bson_iter_t id;
+    int64_t page;
+    if (document->head || !bson_iter_init_find(&id, projected, SPILL_MONGO_PAGE_ID))
         return 0;
-    int64_t number = whole_number(&iter);
-    if (number < 0 && parser->code == SPILL_OK)
-        parser->code = spill_fail(
-            parser->error, SPILL_CORRUPT, "%s: _id.%s of a document is not a whole number from %d",
-            document->collection, bucket ? SPILL_STORED_ID_PART : SPILL_STORED_ID_PAGE,
-            bucket ? 1 : 0);
-    return number < 0 ? 0 : number;
+    if (spill_mongo_read_id(document->request, &id, &page) && page >= 0)
+        return page;
+    if (parser->code == SPILL_OK)
+        parser->code = spill_mongo_fail_id(document->collection, &id, parser->error);
+    return 0;
 }
 
 /*
- * Some reads find a page by its _id, others by its owner field. If the two name different owners,
- * the others would miss its elements.
+ * Some reads find a page by its _id, others by its owner field, and by the field of its window. If
+ * they name different ones, the others would miss its elements.
  */
 static void require_owner(parser_t *parser, const bson_t *projected)
 {
     const spill_mongo_document_t *document = parser->document;
+    const spill_definition_t *definition = document->request->definition;
     bson_iter_t iter;
+    spill_value_t own = *document->request->owner;
+    const char *window = NULL, *wrong = NULL;
+    if (spill_mongo_is_bucket(document))
+        spill_window_split(document->request->owner, &own, &window);
     bool found = bson_iter_init_find(&iter, projected, PAGE_OWNER);
     spill_value_t owner = found ? spill_value_from_iter(&iter) : (spill_value_t){0};
-    if (found && spill_value_compare(&owner, document->request->owner) == 0)
-        return;
-    if (parser->code == SPILL_OK)
-        parser->code =
-            spill_fail(parser->error, SPILL_CORRUPT, "%s: the page's '%s' is not its _id.owner",
-                       document->collection, document->request->definition->page_owner);
+    if (!found || spill_value_compare(&owner, &own) != 0)
+        wrong = definition->page_owner;
+    else if (window &&
+             !(bson_iter_init_find(&iter, projected, PAGE_WINDOW) && BSON_ITER_HOLDS_UTF8(&iter) &&
+               strcmp(bson_iter_utf8(&iter, NULL), window) == 0))
+        wrong = definition->window_field;
+    if (wrong && parser->code == SPILL_OK)
+        parser->code = spill_fail(parser->error, SPILL_CORRUPT,
+                                  "%s: the document's '%s' is not the one of its _id",
+                                  document->collection, wrong);
 }
 
 /*
  * Every writer stores these numbers. A missing one would be read as 0, and no guard would match, so
- * each change of the document would be tried again and again.
+ * each change of the document would be tried again and again. A document that has some of them but
+ * no incarnation is managed, too: as absent, its elements would be lost without an error. A
+ * document with the _id of a page or of a window belongs to no one else: as absent, no step could
+ * put another one in its place.
  */
-static void require_numbers(parser_t *parser, const bson_iter_t *fields)
+static void require_numbers(parser_t *parser, const bson_iter_t *fields, int64_t incarnation)
 {
-    static const number_t required[] = {
-        {SPILL_STORED_REV, EVERY}, {SPILL_STORED_FIRST, EVERY}, {SPILL_STORED_PAGES, HEAD}};
+    bool own = !parser->document->head || spill_mongo_is_bucket(parser->document);
+    static const number_t required[] = {{SPILL_STORED_REV, EVERY},
+                                        {SPILL_STORED_FIRST, EVERY},
+                                        {SPILL_STORED_OP_COUNT, EVERY},
+                                        {SPILL_STORED_PAGES, HEAD},
+                                        {SPILL_STORED_TOTAL, OLDEST}};
+    const char *missing = NULL;
+    bool any = incarnation > 0;
     for (size_t i = 0; i < sizeof required / sizeof *required; i++) {
-        bson_iter_t field, iter = *fields;
-        if (may_hold(parser->document, required[i].of) && bson_iter_recurse(&iter, &field) &&
-            !bson_iter_find(&field, required[i].name))
-            fail_field(parser, required[i].name, "there");
+        bson_iter_t field, iter = fields ? *fields : (bson_iter_t){0};
+        bool found = fields && BSON_ITER_HOLDS_DOCUMENT(&iter) &&
+                     bson_iter_recurse(&iter, &field) && bson_iter_find(&field, required[i].name);
+        any = any || found;
+        if (!found && may_hold(parser->document, required[i].of))
+            missing = required[i].name;
     }
+    if ((any || own) && incarnation < 1)
+        fail_field(parser, SPILL_STORED_INCARNATION, "a whole number from 1");
+    else if (any && missing)
+        fail_field(parser, missing, "there");
 }
 
 bool spill_mongo_find_state(const spill_mongo_document_t *document, const bson_t *projected,
@@ -591,9 +605,13 @@ spill_code_t spill_mongo_state(const spill_mongo_document_t *document, const bso
     if (found && BSON_ITER_HOLDS_DOCUMENT(&iter) && bson_iter_recurse(&iter, &fields))
         while (bson_iter_next(&fields))
             read_field(&parser, &fields, state);
+    if (state->pages > 0 && !spill_schema_of(document->request->definition)->has_pages)
+        fail_field(&parser, SPILL_STORED_PAGES, "0, though the layout has no pages");
     state->present = state->incarnation > 0;
-    if (state->present && whole)
-        require_numbers(&parser, &iter);
+    if (whole)
+        require_numbers(&parser, found ? &iter : NULL, state->incarnation);
+    if (parser.code != SPILL_OK && !state->present)
+        return parser.code;
     state->gaps = state->present && spill_schema_of(document->request->definition)->keeps_top_n;
     spill_code_t code = read_live(&parser, projected, state, error);
     if (code == SPILL_OK)

@@ -207,16 +207,68 @@ static void add_owner(search_t *search, const bson_t *document, const spill_valu
     spill_listing_add_owner(search->listing, id);
 }
 
-/* Conditions: the array is managed or, if `unmanaged`, it has an element. */
+/*
+ * Conditions: the array is managed or, if `unmanaged`, it has an element. A head that has lost its
+ * incarnation is listed as well, so that the READ of it fails.
+ */
 static bson_t *owners_conditions(const spill_definition_t *definition, bool unmanaged)
 {
-    char path[SPILL_MONGO_PATH_SIZE], element[SPILL_NAME_SIZE + 2];
-    spill_bookkeeping_path(definition->array, SPILL_STORED_INCARNATION, path);
+    char incarnation[SPILL_MONGO_PATH_SIZE], rev[SPILL_MONGO_PATH_SIZE];
+    char element[SPILL_NAME_SIZE + 2];
+    bson_t *conditions = bson_new(), any;
+    spill_bookkeeping_path(definition->array, SPILL_STORED_INCARNATION, incarnation);
+    spill_bookkeeping_path(definition->array, SPILL_STORED_REV, rev);
     snprintf(element, sizeof element, "%s.0", definition->array);
-    if (!unmanaged)
-        return BCON_NEW(path, "{", "$exists", BCON_BOOL(true), "}");
-    return BCON_NEW("$or", "[", "{", path, "{", "$exists", BCON_BOOL(true), "}", "}", "{", element,
-                    "{", "$exists", BCON_BOOL(true), "}", "}", "]");
+    BSON_APPEND_ARRAY_BEGIN(conditions, "$or", &any);
+    BCON_APPEND(&any, "0", "{", incarnation, "{", "$exists", BCON_BOOL(true), "}", "}", "1", "{",
+                rev, "{", "$exists", BCON_BOOL(true), "}", "}");
+    if (unmanaged)
+        BCON_APPEND(&any, "2", "{", element, "{", "$exists", BCON_BOOL(true), "}", "}");
+    bson_append_array_end(conditions, &any);
+    return conditions;
+}
+
+/*
+ * An expression, to be destroyed: is the _id made of these fields alone, in this order? A document
+ * that is equal to its own copy of these fields has no other. The page of a referenced element has
+ * the element's number.
+ */
+static bson_t *has_fields_of_id(const spill_schema_t *schema)
+{
+    const char *number = schema->has_referenced_elements ? "$" SPILL_STORED_PAGE_FIRST
+                                                         : "$" SPILL_STORED_PAGE_NUMBER;
+    return schema->has_windows ? BCON_NEW("$eq", "[", "$_id", "{", SPILL_STORED_ID_OWNER,
+                                          "$" SPILL_STORED_PAGE_OWNER, SPILL_STORED_ID_WINDOW,
+                                          "$" SPILL_STORED_PAGE_WINDOW, SPILL_STORED_ID_PART,
+                                          "$" SPILL_STORED_PAGE_PART, "}", "]")
+                               : BCON_NEW("$eq", "[", "$_id", "{", SPILL_STORED_ID_OWNER,
+                                          "$" SPILL_STORED_PAGE_OWNER, SPILL_STORED_ID_PAGE,
+                                          BCON_UTF8(number), "}", "]");
+}
+
+bson_t *spill_mongo_has_page_id(const spill_definition_t *definition)
+{
+    bool bucket = spill_schema_of(definition)->has_windows;
+    const char *number = bucket ? "$" SPILL_STORED_PAGE_PART : "$" SPILL_STORED_PAGE_NUMBER;
+    SPILL_SCOPED(spill_mongo_destroy)
+    bson_t *fields = has_fields_of_id(spill_schema_of(definition));
+    /* Servers order values of all types, and no type between numbers is not a number. */
+    return BCON_NEW(
+        "$and", "[", BCON_DOCUMENT(fields), "{", "$gte", "[", BCON_UTF8(number), BCON_INT64(0), "]",
+        "}", "{", "$lte", "[", BCON_UTF8(number), BCON_INT64(INT64_MAX / 4), "]", "}", "{", "$cond",
+        "[", "{", "$lte", "[", BCON_UTF8(number), BCON_INT64(INT64_MAX / 4), "]", "}", "{", "$eq",
+        "[", "{", "$mod", "[", BCON_UTF8(number), BCON_INT32(1), "]", "}", BCON_INT32(0), "]", "}",
+        BCON_BOOL(false), "]", "}", "{", "$eq", "[", "{", "$type",
+        bucket ? "$" SPILL_STORED_PAGE_WINDOW : "$_id", "}", bucket ? "string" : "object", "]", "}",
+        "{", "$not", "[", "{", "$in", "[", "{", "$type", "$" SPILL_STORED_PAGE_OWNER, "}", "[",
+        "array", "regex", "undefined", "missing", "]", "]", "}", "]", "}", "]");
+}
+
+/* Conditions: heads of windows. Their names come from their _ids, so others are left out. */
+static bson_t *windows_conditions(const spill_definition_t *definition)
+{
+    SPILL_SCOPED(spill_mongo_destroy) bson_t *own = spill_mongo_has_page_id(definition);
+    return BCON_NEW(SPILL_STORED_PAGE_PART, BCON_INT32(0), "$expr", BCON_DOCUMENT(own));
 }
 
 spill_code_t spill_mongo_owners(spill_store_t *store, const spill_definition_t *definition,
@@ -225,10 +277,8 @@ spill_code_t spill_mongo_owners(spill_store_t *store, const spill_definition_t *
 {
     (void)binding;
     bool bucket = spill_schema_of(definition)->has_windows;
-    bson_t *conditions =
-        bucket ? BCON_NEW(SPILL_STORED_PAGE_PART, BCON_INT32(0), SPILL_STORED_PAGE_INCARNATION, "{",
-                          "$exists", BCON_BOOL(true), "}")
-               : owners_conditions(definition, query->owners.unmanaged);
+    bson_t *conditions = bucket ? windows_conditions(definition)
+                                : owners_conditions(definition, query->owners.unmanaged);
     bson_t *projection =
         bucket ? BCON_NEW("_id", "{", SPILL_STORED_ID_OWNER, "$" SPILL_STORED_PAGE_OWNER,
                           SPILL_STORED_ID_WINDOW, "$" SPILL_STORED_PAGE_WINDOW, "}")

@@ -53,7 +53,9 @@ typedef struct found {
     spill_rank_class_t class;
     int64_t documents;
     spill_run_t run;
-    spill_top_t top; /* of the run */
+    spill_top_t top;   /* of the run */
+    spill_code_t code; /* of the first document that is no element of the owner */
+    spill_error_t failure;
 } found_t;
 
 static bool is_full(const search_t *search)
@@ -107,13 +109,15 @@ static bool add_document(void *context, const bson_t *document)
     found->documents++;
     if (spill_mongo_element_of(definition, document, &seq, &memory, &value)) {
         spill_top_entry_t entry = spill_top_entry_of(definition, seq, &value);
+        found->code =
+            spill_mongo_check_element(found->search->request, document, seq, &found->failure);
         if (entry.rank.class == found->class) {
             spill_run_add(&found->run, seq, &value);
             spill_top_add(&found->top, SIZE_MAX, &entry);
         }
     }
     bson_destroy(&memory);
-    return true;
+    return found->code == SPILL_OK;
 }
 
 static spill_code_t find_documents(const search_t *search, const look_t *look, found_t *found,
@@ -124,6 +128,7 @@ static spill_code_t find_documents(const search_t *search, const look_t *look, f
     found->search = search;
     found->class = look->class;
     found->documents = 0;
+    found->code = SPILL_OK;
     spill_run_clear(&found->run);
     spill_top_clear(&found->top);
     BSON_APPEND_DOCUMENT_BEGIN(&pipeline, "0", &stage);
@@ -135,8 +140,11 @@ static spill_code_t find_documents(const search_t *search, const look_t *look, f
         BCON_APPEND(&pipeline, "1", "{", "$sort", "{", SPILL_STORED_PAGE_FIRST, BCON_INT32(-1), "}",
                     "}");
     BCON_APPEND(&pipeline, look->newest ? "2" : "1", "{", "$limit", BCON_INT64(look->limit), "}");
-    return spill_mongo_each(search->store, search->request->definition->page_collection, &pipeline,
-                            false, add_document, found, error);
+    SPILL_TRY(spill_mongo_each(search->store, search->request->definition->page_collection,
+                               &pipeline, false, add_document, found, error));
+    if (found->code != SPILL_OK && error)
+        *error = found->failure;
+    return found->code;
 }
 
 static void release_found(found_t *found)
@@ -366,7 +374,7 @@ static spill_code_t add_unranked(search_t *search, spill_error_t *error)
         read.read.seq = start->seq - 1;
     read.read.limit = request->definition->top_count + request->read.limit + 1;
     if (read.read.seq >= request->read.watermark)
-        SPILL_TRY(spill_mongo_read(search->store, &read, &newest, error));
+        SPILL_TRY(spill_mongo_read_elements(search->store, &read, &newest, error));
     for (size_t i = 0; i < newest.run.count; i++) {
         spill_element_t element = spill_run_element(&newest.run, i);
         spill_top_entry_t entry =

@@ -441,9 +441,10 @@ static bool is_meant(const spill_mongo_document_t *document, const bson_t *proje
     bson_iter_t iter, field;
     if (!request->read.want_beyond)
         return true;
+    int64_t page;
     if (request->page >= 0)
-        return bson_iter_init_find(&iter, projected, "page") &&
-               spill_iter_int64(&iter) == request->page;
+        return bson_iter_init_find(&iter, projected, SPILL_MONGO_PAGE_ID) &&
+               spill_mongo_read_id(request, &iter, &page) && page == request->page;
     return spill_mongo_find_state(document, projected, &iter) && bson_iter_recurse(&iter, &field) &&
            bson_iter_find(&field, "first") && spill_iter_int64(&field) <= request->read.seq;
 }
@@ -538,159 +539,11 @@ static spill_code_t find_holding(spill_mongo_t *store, const spill_mongo_documen
     }
 }
 
-/* ---- runs of referenced elements ------------------------------------------------------------- */
-
-typedef struct gathering {
-    const spill_request_t *request;
-    spill_response_t *response;
-    int64_t misplaced; /* spill_mongo_add_element */
-} gathering_t;
-
-static bool gather(void *context, const bson_t *document)
-{
-    gathering_t *gathering = context;
-    spill_run_t *run = &gathering->response->run;
-    int64_t most = gathering->request->read.bytes_most;
-    bool placed = spill_mongo_add_element(gathering->request, document, run, &gathering->misplaced);
-    gathering->response->stopped = most > 0 && (int64_t)run->arena.size >= most;
-    return placed && !gathering->response->stopped;
-}
-
-/* Read elements with numbers in [from, end), at most as many as are still missing. */
-static spill_code_t read_between(spill_mongo_t *store, const spill_request_t *request, int64_t from,
-                                 int64_t end, spill_response_t *response, spill_error_t *error)
-{
-    gathering_t gathering = {.request = request, .response = response};
-    int order = request->read.want == SPILL_WANT_FORWARD ? 1 : -1;
-    size_t had = response->run.count, used = response->run.arena.size;
-    int64_t left = request->read.limit - (int64_t)had, limit = left < INT32_MAX ? left : INT32_MAX;
-    bson_t pipeline = BSON_INITIALIZER, stage, match;
-    BSON_APPEND_DOCUMENT_BEGIN(&pipeline, "0", &stage);
-    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
-    spill_mongo_append_page_owner(request, &match);
-    BCON_APPEND(&match, SPILL_STORED_PAGE_FIRST, "{", "$gte", BCON_INT64(from), "$lt",
-                BCON_INT64(end), "}", SPILL_STORED_PAGE_INCARNATION,
-                BCON_INT64(request->incarnation));
-    bson_append_document_end(&stage, &match);
-    bson_append_document_end(&pipeline, &stage);
-    BCON_APPEND(&pipeline, "1", "{", "$sort", "{", SPILL_STORED_PAGE_FIRST, BCON_INT32(order),
-                "_id", BCON_INT32(order), "}", "}", "2", "{", "$limit", BCON_INT64(limit), "}");
-    /*
-     * Name the index. The index of ranks also has the numbers, but behind the values: a server may
-     * choose it and read all of the owner's entries. If the right index was dropped, use any.
-     */
-    const char *collection = request->definition->page_collection;
-    bool ranked = spill_schema_of(request->definition)->has_rank_index;
-    spill_mongo_plan_t plan = {.index = "spillway_first", .batch = limit};
-    spill_error_t no_index;
-    spill_code_t code = SPILL_INVALID;
-    if (ranked)
-        code = spill_mongo_each_by(store, collection, &pipeline, &plan, request->read.may_be_old,
-                                   gather, &gathering, &no_index);
-    if (code != SPILL_OK && ranked && no_index.retryable) {
-        if (error)
-            *error = no_index;
-    } else if (code != SPILL_OK) {
-        spill_run_t *run = &response->run;
-        run->count = had;
-        run->arena.size = used;
-        response->stopped = false;
-        plan.index = NULL;
-        code = spill_mongo_each_by(store, collection, &pipeline, &plan, request->read.may_be_old,
-                                   gather, &gathering, error);
-    }
-    bson_destroy(&pipeline);
-    return code == SPILL_OK && gathering.misplaced > 0
-               ? spill_mongo_fail_misplaced(collection, gathering.misplaced, error)
-               : code;
-}
-
-/* Add the element of a page to the run, if it is one of the request's. */
-static spill_code_t add_ahead(const spill_mongo_document_t *page, const bson_t *projected,
-                              spill_response_t *response, spill_error_t *error)
-{
-    SPILL_SCOPED(spill_state_release) spill_state_t state = {0};
-    SPILL_SCOPED(spill_run_release) spill_run_t run = {0};
-    SPILL_TRY(spill_mongo_decode_reply(page, projected, &state, &run, NULL, error));
-    if (run.count > 0 && state.incarnation == page->request->incarnation) {
-        spill_element_t element = spill_run_element(&run, 0);
-        spill_run_add(&response->run, element.seq, &element.value);
-    }
-    return SPILL_OK;
-}
-
-/* Answer READs of the elements with numbers in [from, end) from read-ahead. *answered: done. */
-static spill_code_t read_elements_ahead(spill_mongo_t *store, const spill_request_t *request,
-                                        int64_t from, int64_t end, spill_response_t *response,
-                                        bool *answered, spill_error_t *error)
-{
-    enum { NUMBERS_MOST = 64 };
-    bson_t *pages[NUMBERS_MOST] = {NULL};
-    spill_request_t read = *request;
-    spill_mongo_document_t document;
-    SPILL_SCOPED(bson_destroy) bson_t projection = BSON_INITIALIZER;
-    spill_code_t code = SPILL_OK;
-    *answered = false;
-    if (!request->read.ahead || request->read.may_be_old || end <= from ||
-        end - from > NUMBERS_MOST || request->read.limit < end - from ||
-        request->read.want != SPILL_WANT_FORWARD)
-        return SPILL_OK;
-    read.page = from; /* the same projection as of a READ of one page */
-    read.read.seq = 0;
-    spill_mongo_document_init(&document, store, &read);
-    spill_mongo_project_read(&document, true, &projection);
-    *answered = spill_mongo_ahead_pages(store, &document, &projection, from, end, pages);
-    for (int64_t i = 0; *answered && i < end - from; i++) {
-        if (pages[i] && code == SPILL_OK)
-            code = add_ahead(&document, pages[i], response, error);
-        bson_destroy(pages[i]);
-    }
-    return code;
-}
-
-/*
- * A server may sort all documents that it finds. So a query covers twice as many numbers as
- * elements are missing, and more only if many of these numbers are deleted.
- */
-spill_code_t spill_mongo_read_elements(spill_mongo_t *store, const spill_request_t *request,
-                                       spill_response_t *response, spill_error_t *error)
-{
-    bool forward = request->read.want == SPILL_WANT_FORWARD;
-    int64_t watermark = request->read.watermark, end = request->read.pages;
-    if (forward && request->read.seq > watermark)
-        watermark = request->read.seq;
-    if (!forward && request->read.seq < end - 1)
-        end = request->read.seq + 1;
-    int64_t width = request->read.limit < INT32_MAX ? 2 * request->read.limit : INT32_MAX;
-    bool answered;
-    response->outcome = SPILL_DONE;
-    SPILL_TRY(read_elements_ahead(store, request, watermark, end, response, &answered, error));
-    if (answered)
-        return SPILL_OK;
-    spill_mongo_ahead_changed(store->ahead, request->owner); /* a later head is no older */
-    while (!response->stopped && watermark < end &&
-           (int64_t)response->run.count < request->read.limit) {
-        int64_t from = forward || end - watermark <= width ? watermark : end - width;
-        int64_t to = forward && end - watermark > width ? watermark + width : end;
-        SPILL_TRY(read_between(store, request, from, to, response, error));
-        watermark = forward ? to : watermark;
-        end = forward ? end : from;
-        width = width < INT64_MAX / 16 ? width * 8 : width;
-    }
-    return SPILL_OK;
-}
-
 /* ---- one READ -------------------------------------------------------------------------------- */
 
 spill_code_t spill_mongo_read(spill_mongo_t *store, const spill_request_t *request,
                               spill_response_t *response, spill_error_t *error)
 {
-    if (request->page == SPILL_ELEMENTS && request->read.want == SPILL_WANT_TOP_N) {
-        spill_mongo_ahead_changed(store->ahead, request->owner); /* a later head is no older */
-        return spill_mongo_read_top_n(store, request, response, error);
-    }
-    if (request->page == SPILL_ELEMENTS)
-        return spill_mongo_read_elements(store, request, response, error);
     spill_mongo_document_t document;
     spill_mongo_document_init(&document, store, request);
     search_t search = {.document = &document};
@@ -718,7 +571,9 @@ static bool add_page(void *context, const bson_t *projected)
 {
     reading_t *reading = context;
     bson_iter_t iter;
-    int64_t page = bson_iter_init_find(&iter, projected, "page") ? spill_iter_int64(&iter) : -1;
+    int64_t page = SPILL_HEAD;
+    if (bson_iter_init_find(&iter, projected, SPILL_MONGO_PAGE_ID))
+        spill_mongo_read_id(reading->document->request, &iter, &page);
     for (size_t i = 0; i < reading->count && reading->code == SPILL_OK; i++) {
         if (reading->pages[i] != page)
             continue;

@@ -137,10 +137,10 @@ static void set_count(const rewrite_t *rewrite, bson_t *set)
     else
         spill_mongo_append_length(array, "0", &terms);
     bson_append_array_end(&sum, &terms);
-    BCON_APPEND(set, rewrite->document->count, "{", "$let", "{", "vars", "{", "n",
-                BCON_DOCUMENT(&sum), "}", "in", "{", "$cond", "[", "{", "$lte", "[", "$$n",
-                BCON_INT64(INT32_MAX), "]", "}", "{", "$toInt", "$$n", "}", "$$n", "]", "}", "}",
-                "}");
+    BCON_APPEND(set, rewrite->document->count, "{", "$let", "{", "vars", "{", "n", "{", "$max", "[",
+                BCON_INT32(0), BCON_DOCUMENT(&sum), "]", "}", "}", "in", "{", "$cond", "[", "{",
+                "$lte", "[", "$$n", BCON_INT64(INT32_MAX), "]", "}", "{", "$toInt", "$$n", "}",
+                "$$n", "]", "}", "}", "}");
     bson_destroy(&sum);
 }
 

@@ -87,7 +87,8 @@ static void set_count(const spill_mongo_document_t *document, int64_t first, bso
 }
 
 /*
- * Append the guard as operands "0" to "4" of an $and. No field of the application may be
+ * Append the guard as operands "0" to "4" of an $and. The array has no bookkeeping, not even
+ * without its incarnation: that head is damaged, and has pages. No field of the application may be
  * overwritten: the overflow and pages fields are absent, and `spill` is absent or a document. The
  * array has more than `least` elements. The guard is one expression, because a server may unpack
  * the document again for each field in a filter.
@@ -95,14 +96,15 @@ static void set_count(const spill_mongo_document_t *document, int64_t first, bso
 static void append_adopt_guard(const spill_mongo_document_t *document, int64_t least, bson_t *all)
 {
     const spill_definition_t *definition = document->request->definition;
-    char incarnation[SPILL_MONGO_PATH_SIZE];
+    char incarnation[SPILL_MONGO_PATH_SIZE], rev[SPILL_MONGO_PATH_SIZE];
     const char *absent[] = {definition->overflow_field, definition->pages_field};
     bson_t *live = spill_mongo_live(document);
-    BCON_APPEND(all, "0", "{", "$eq", "[", "{", "$type",
+    BCON_APPEND(all, "0", "{", "$eq", "[", "[", "{", "$type",
                 BCON_UTF8(spill_mongo_ref(document, SPILL_STORED_INCARNATION, incarnation)), "}",
-                "missing", "]", "}", "1", "{", "$in", "[", "{", "$type", "$" SPILL_STORED_ROOT, "}",
-                "[", "missing", "object", "]", "]", "}", "2", "{", "$gt", "[", BCON_DOCUMENT(live),
-                BCON_INT64(least), "]", "}");
+                "{", "$type", BCON_UTF8(spill_mongo_ref(document, SPILL_STORED_REV, rev)), "}", "]",
+                "[", "missing", "missing", "]", "]", "}", "1", "{", "$in", "[", "{", "$type",
+                "$" SPILL_STORED_ROOT, "}", "[", "missing", "object", "]", "]", "}", "2", "{",
+                "$gt", "[", BCON_DOCUMENT(live), BCON_INT64(least), "]", "}");
     bson_destroy(live);
     for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) {
         char field[SPILL_NAME_SIZE + 1];

@@ -575,7 +575,8 @@ spill_code_t spill_import(spill_store_t *store, spill_array_t *array,
         .options = options,
         .result = result,
     };
-    bool retains = array->retains;
+    bool retains = array->retains, any_text = array->keeps_any_text;
+    array->keeps_any_text = true; /* the parsers have checked it */
     if (!options->owner)
         array->retains = false; /* the rest of an export must be compared with all of it */
     spill_code_t code = prepare_import(&import, error);
@@ -586,6 +587,7 @@ spill_code_t spill_import(spill_store_t *store, spill_array_t *array,
         code = process_chunks(&import, error);
     result->resumable = prepared && import.stored && checkpoint_binds(&import.checkpoint);
     array->retains = retains;
+    array->keeps_any_text = any_text;
     spill_parser_stop(import.parser);
     spill_import_checkpoint_release(&import.checkpoint);
     bson_destroy(import.stored);

@@ -239,6 +239,14 @@ static spill_code_t reshape(spill_migrate_pass_t *pass, const spill_oversized_t 
     return code;
 }
 
+static spill_code_t finish_drops(spill_array_t *array, spill_error_t *error)
+{
+    bool more = true;
+    while (more)
+        SPILL_TRY(spill_array_finish_drops(array, &more, error));
+    return SPILL_OK;
+}
+
 spill_code_t spill_migrate(spill_array_t *array, const spill_migrate_options_t *options,
                            spill_migrate_result_t *result, spill_error_t *error)
 {
@@ -251,6 +259,8 @@ spill_code_t spill_migrate(spill_array_t *array, const spill_migrate_options_t *
     spill_adoption_begin(array);
     spill_code_t code = spill_migrate_each(&pass, reshape, SPILL_OWNERS_AT_A_TIME, error);
     spill_adoption_end(array);
+    if (code == SPILL_OK)
+        code = finish_drops(array, error);
     if (code == SPILL_OK)
         code = spill_migrate_report_orphans(&pass, error);
     if (code == SPILL_OK)

@@ -303,6 +303,7 @@ static spill_code_t walk_in_groups(spill_group_walk_t *walk, spill_error_t *erro
     bson_init(&walk->last);
     spill_code_t code = spill_each_prepared(walk->transfer->source.array, SPILL_TRANSFER_GROUP,
                                             prepare_group, walk_item, walk, error);
+    code = spill_end_walk(walk->transfer->source.array, code, error);
     bson_destroy(&walk->last);
     spill_transfer_group_release(walk->group);
     return walk->failed ? code : spill_transfer_failed(&walk->transfer->source, code, error);

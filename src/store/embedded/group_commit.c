@@ -1,5 +1,5 @@
-/* The commit combiner: one thread carries out and writes the changes of all that wait. */
-#include "store/embedded/combiner.h"
+/* Group commit: one thread carries out and writes the changes of all that wait. */
+#include "store/embedded/group_commit.h"
 
 #include "store/timed.h"
 
@@ -29,18 +29,18 @@ static job_t *next_of(const job_t *job)
     return job_of(job->waiter.next);
 }
 
-void spill_combiner_init(spill_combiner_t *combiner, spill_kv_t *kv, bool sync,
-                         atomic_llong *commits, atomic_llong *syncs)
+void spill_group_commit_init(spill_group_commit_t *writer, spill_kv_t *kv, bool sync,
+                             atomic_llong *commits, atomic_llong *syncs)
 {
-    *combiner = (spill_combiner_t){
+    *writer = (spill_group_commit_t){
         .kv = kv, .sync = sync, .commits = commits, .syncs = syncs, .batch = SPILL_BATCH_INIT};
-    spill_queue_init(&combiner->queue);
+    spill_queue_init(&writer->queue);
 }
 
-void spill_combiner_release(spill_combiner_t *combiner)
+void spill_group_commit_release(spill_group_commit_t *writer)
 {
-    spill_queue_release(&combiner->queue);
-    spill_batch_release(&combiner->batch);
+    spill_queue_release(&writer->queue);
+    spill_batch_release(&writer->batch);
 }
 
 /* Take the next group: one job that must be alone, or all jobs before the next such job. */
@@ -55,16 +55,16 @@ static job_t *take_group(spill_queue_t *queue)
     return job_of(spill_queue_take(queue, jobs));
 }
 
-static void undo(const spill_combiner_t *combiner)
+static void undo(const spill_group_commit_t *writer)
 {
-    if (combiner->undone)
-        combiner->undone(combiner->undone_context);
+    if (writer->undone)
+        writer->undone(writer->undone_context);
 }
 
 /* Carry out jobs until the batch is full. Return the rest. */
-static job_t *execute(spill_combiner_t *combiner, job_t *group)
+static job_t *execute(spill_group_commit_t *writer, job_t *group)
 {
-    spill_batch_t *batch = &combiner->batch;
+    spill_batch_t *batch = &writer->batch;
     job_t *job = group;
     job_t *last;
     do {
@@ -73,7 +73,7 @@ static job_t *execute(spill_combiner_t *combiner, job_t *group)
                                                  : spill_timed_given_up(job->error);
         if (job->code != SPILL_OK) {
             spill_batch_rewind(batch, mark);
-            undo(combiner);
+            undo(writer);
         }
         last = job;
         job = next_of(job);
@@ -82,44 +82,43 @@ static job_t *execute(spill_combiner_t *combiner, job_t *group)
     return job;
 }
 
-static void commit(spill_combiner_t *combiner, job_t *group)
+static void commit(spill_group_commit_t *writer, job_t *group)
 {
-    if (combiner->batch.count == 0)
+    if (writer->batch.count == 0)
         return;
     spill_error_t error;
-    spill_tail_cache_begin(combiner->tails, &combiner->batch);
-    spill_read_ahead_begin(combiner->ahead, &combiner->batch);
-    spill_code_t code =
-        combiner->kv->ops->write(combiner->kv, &combiner->batch, combiner->sync, &error);
-    spill_read_ahead_end(combiner->ahead, &combiner->batch, code);
-    spill_tail_cache_end(combiner->tails, &combiner->batch, code);
+    spill_tail_cache_begin(writer->tails, &writer->batch);
+    spill_read_ahead_begin(writer->ahead, &writer->batch);
+    spill_code_t code = writer->kv->ops->write(writer->kv, &writer->batch, writer->sync, &error);
+    spill_read_ahead_end(writer->ahead, &writer->batch, code);
+    spill_tail_cache_end(writer->tails, &writer->batch, code);
     if (code == SPILL_OK) {
-        atomic_fetch_add_explicit(combiner->commits, 1, memory_order_relaxed);
-        if (combiner->sync)
-            atomic_fetch_add_explicit(combiner->syncs, 1, memory_order_relaxed);
-        if (combiner->bytes)
-            atomic_fetch_add_explicit(combiner->bytes, (long long)combiner->batch.bytes.size,
+        atomic_fetch_add_explicit(writer->commits, 1, memory_order_relaxed);
+        if (writer->sync)
+            atomic_fetch_add_explicit(writer->syncs, 1, memory_order_relaxed);
+        if (writer->bytes)
+            atomic_fetch_add_explicit(writer->bytes, (long long)writer->batch.bytes.size,
                                       memory_order_relaxed);
     }
     if (code != SPILL_OK)
-        undo(combiner);
+        undo(writer);
     for (job_t *job = group; job && code != SPILL_OK; job = next_of(job)) {
         if (job->code == SPILL_OK && job->error)
             *job->error = error;
         if (job->code == SPILL_OK)
             job->code = code;
     }
-    spill_batch_clear(&combiner->batch);
+    spill_batch_clear(&writer->batch);
 }
 
 /* Carry out a group and return the rest. The lock is held before and after. */
-static job_t *carry_out_group(spill_combiner_t *combiner)
+static job_t *carry_out_group(spill_group_commit_t *writer)
 {
-    spill_queue_t *queue = &combiner->queue;
+    spill_queue_t *queue = &writer->queue;
     job_t *group = take_group(queue);
     pthread_mutex_unlock(&queue->lock);
-    job_t *rest = execute(combiner, group);
-    commit(combiner, group);
+    job_t *rest = execute(writer, group);
+    commit(writer, group);
     pthread_mutex_lock(&queue->lock);
     if (rest)
         spill_queue_give_back(queue, &rest->waiter);
@@ -130,28 +129,28 @@ static job_t *carry_out_group(spill_combiner_t *combiner)
  * Carry out the group that begins with `own`. Without a sync a group takes less time than the start
  * of another leader, so carry out a few more groups.
  */
-static void lead(spill_combiner_t *combiner, job_t *own)
+static void lead(spill_group_commit_t *writer, job_t *own)
 {
-    spill_queue_t *queue = &combiner->queue;
-    if (combiner->sync)
+    spill_queue_t *queue = &writer->queue;
+    if (writer->sync)
         spill_queue_gather(queue, GATHER_YIELDS);
-    job_t *group = carry_out_group(combiner);
-    for (int i = 1; !combiner->sync && i < GROUPS_MAX && queue->first; i++) {
+    job_t *group = carry_out_group(writer);
+    for (int i = 1; !writer->sync && i < GROUPS_MAX && queue->first; i++) {
         spill_queue_finish(queue, &group->waiter, &own->waiter);
-        group = carry_out_group(combiner);
+        group = carry_out_group(writer);
     }
     spill_queue_hand_over(queue, &group->waiter, &own->waiter);
 }
 
-spill_code_t spill_combiner_run(spill_combiner_t *combiner, spill_job_fn execute_job, void *context,
-                                bool alone, spill_error_t *error)
+spill_code_t spill_group_commit_run(spill_group_commit_t *writer, spill_job_fn execute_job,
+                                    void *context, bool alone, spill_error_t *error)
 {
     job_t job = {.execute = execute_job,
                  .context = context,
                  .step = spill_timed_current(),
                  .alone = alone,
                  .error = error};
-    if (spill_queue_join(&combiner->queue, &job.waiter, combiner->sync ? 0 : WAIT_YIELDS))
-        lead(combiner, &job);
+    if (spill_queue_join(&writer->queue, &job.waiter, writer->sync ? 0 : WAIT_YIELDS))
+        lead(writer, &job);
     return job.code;
 }

@@ -1,5 +1,5 @@
-/* The combiner of the embedded store, with one thread; tests/race has many. */
-#include "store/embedded/combiner.h"
+/* The commits of the embedded store, with one thread; tests/race has many. */
+#include "store/embedded/group_commit.h"
 #include "store/embedded/kv.h"
 
 #include <setjmp.h>
@@ -28,16 +28,16 @@ static bool has_key(spill_kv_t *kv)
 static void failed_job_changes_nothing(void **state)
 {
     (void)state;
-    spill_combiner_t combiner;
+    spill_group_commit_t writer;
     atomic_llong commits = 0, syncs = 0;
     spill_code_t fails = SPILL_IO, passes = SPILL_OK;
     spill_kv_t *kv = spill_kv_memory_new();
-    spill_combiner_init(&combiner, kv, false, &commits, &syncs);
-    assert_int_equal(spill_combiner_run(&combiner, put_and_end, &fails, false, NULL), SPILL_IO);
+    spill_group_commit_init(&writer, kv, false, &commits, &syncs);
+    assert_int_equal(spill_group_commit_run(&writer, put_and_end, &fails, false, NULL), SPILL_IO);
     assert_false(has_key(kv));
-    assert_int_equal(spill_combiner_run(&combiner, put_and_end, &passes, false, NULL), SPILL_OK);
+    assert_int_equal(spill_group_commit_run(&writer, put_and_end, &passes, false, NULL), SPILL_OK);
     assert_true(has_key(kv));
-    spill_combiner_release(&combiner);
+    spill_group_commit_release(&writer);
     assert_int_equal(kv->ops->close(kv, NULL), SPILL_OK);
 }
 

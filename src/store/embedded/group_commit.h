@@ -1,13 +1,13 @@
 /*
- * The commit combiner (group commit). A thread that wants to change something queues a job. One of
+ * The group commit. A thread that wants to change something queues a job. One of
  * the threads, the leader, carries out all waiting jobs in turn, collects their changes in one
  * batch, writes and syncs it once, and wakes the others.
  *
  * Only the leader reads in order to write, so no owner needs a lock, and one sync serves all
- * threads that append to one owner. Readers do not use the combiner.
+ * threads that append to one owner. Readers do not take part.
  */
-#ifndef SPILL_STORE_EMBEDDED_COMBINER_H
-#define SPILL_STORE_EMBEDDED_COMBINER_H
+#ifndef SPILL_STORE_EMBEDDED_GROUP_COMMIT_H
+#define SPILL_STORE_EMBEDDED_GROUP_COMMIT_H
 
 #include "store/embedded/kv.h"
 #include "store/embedded/read_ahead.h"
@@ -25,7 +25,7 @@ typedef spill_code_t (*spill_job_fn)(void *context, spill_batch_t *batch, spill_
 /* Called on the leader's thread after changes of a job were discarded. */
 typedef void (*spill_undone_fn)(void *context);
 
-typedef struct spill_combiner {
+typedef struct spill_group_commit {
     spill_kv_t *kv;
     bool sync;
     atomic_llong *commits; /* batches written; and batches synced */
@@ -37,17 +37,17 @@ typedef struct spill_combiner {
     spill_batch_t batch;    /* the leader's */
     spill_undone_fn undone; /* may be NULL */
     void *undone_context;
-} spill_combiner_t;
+} spill_group_commit_t;
 
-void spill_combiner_init(spill_combiner_t *combiner, spill_kv_t *kv, bool sync,
-                         atomic_llong *commits, atomic_llong *syncs);
-void spill_combiner_release(spill_combiner_t *combiner);
+void spill_group_commit_init(spill_group_commit_t *writer, spill_kv_t *kv, bool sync,
+                             atomic_llong *commits, atomic_llong *syncs);
+void spill_group_commit_release(spill_group_commit_t *writer);
 
 /*
  * Queue a job and wait until it is carried out and committed. If the write fails, every job of the
  * group gets its error, and no change of the group is visible. `error` may be NULL.
  */
-spill_code_t spill_combiner_run(spill_combiner_t *combiner, spill_job_fn execute, void *context,
-                                bool alone, spill_error_t *error);
+spill_code_t spill_group_commit_run(spill_group_commit_t *writer, spill_job_fn execute,
+                                    void *context, bool alone, spill_error_t *error);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * The combiner under many threads. Each job reads a counter, through the batch if the batch changed
+ * Group commit under many threads. Each job reads a counter, through the batch if the batch changed
  * it, and writes it raised by one. No acknowledged write is lost, no refused one is visible, and a
  * failed write fails its whole group.
  */
-#include "store/embedded/combiner.h"
+#include "store/embedded/group_commit.h"
 #include "support/deadline.h"
 #include "support/disk.h"
 #include "util/error.h"
@@ -19,12 +19,12 @@ enum { THREADS = 8, JOBS = 400, COUNTERS = 3 };
 typedef struct world {
     disk_t *disk;
     spill_kv_t *kv;
-    spill_combiner_t combiner;
+    spill_group_commit_t writer;
     atomic_llong commits, syncs;
     atomic_llong acknowledged[COUNTERS];
     atomic_llong failed;
     atomic_llong unknown;
-    atomic_int asked; /* threads that are about to wait for the combiner */
+    atomic_int asked; /* threads that are about to wait for the group commit */
 } world_t;
 
 typedef struct worker {
@@ -88,8 +88,8 @@ static void *add_many(void *argument)
                                .counter = (uint8_t)((i * 7 + worker->number) % COUNTERS),
                                .fail = i % 11 == 0};
         spill_error_t error = {.message = ""};
-        spill_code_t code = spill_combiner_run(&world->combiner, alone ? read_range : add_one,
-                                               &addition, alone, &error);
+        spill_code_t code = spill_group_commit_run(&world->writer, alone ? read_range : add_one,
+                                                   &addition, alone, &error);
         if (code != SPILL_OK && error.message[0] == '\0')
             return argument;
         if (alone && code != SPILL_OK)
@@ -131,12 +131,12 @@ static void open_world(world_t *world, bool sync)
     memset(world, 0, sizeof *world);
     world->disk = disk_new();
     world->kv = disk_open(world->disk);
-    spill_combiner_init(&world->combiner, world->kv, sync, &world->commits, &world->syncs);
+    spill_group_commit_init(&world->writer, world->kv, sync, &world->commits, &world->syncs);
 }
 
 static void close_world(world_t *world)
 {
-    spill_combiner_release(&world->combiner);
+    spill_group_commit_release(&world->writer);
     world->kv->ops->close(world->kv, NULL);
     disk_free(world->disk);
 }
@@ -173,7 +173,7 @@ static void *add_one_slowly(void *argument)
     addition_t addition = {.world = worker->world};
     bool alone = worker->number % 2 == 0;
     atomic_fetch_add(&worker->world->asked, 1);
-    return spill_combiner_run(&worker->world->combiner, add_slowly, &addition, alone, NULL) ==
+    return spill_group_commit_run(&worker->world->writer, add_slowly, &addition, alone, NULL) ==
                    SPILL_OK
                ? NULL
                : argument;
@@ -242,7 +242,7 @@ static void *add_much_often(void *argument)
     const worker_t *worker = argument;
     for (int i = 0; i < 20; i++) {
         addition_t addition = {.world = worker->world, .counter = 0};
-        if (spill_combiner_run(&worker->world->combiner, add_much, &addition, false, NULL) !=
+        if (spill_group_commit_run(&worker->world->writer, add_much, &addition, false, NULL) !=
             SPILL_OK)
             return argument;
     }
