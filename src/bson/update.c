@@ -200,10 +200,10 @@ static spill_code_t check_names(const char *operator, const spill_value_t * argu
             return fail_around(operator, path, own, error);
         if (own != NULL || spill_starts_with_part(path, "_id") ||
             (renames && renames_to(&argument, reserved)))
-            return spill_fail(error, SPILL_INVALID,
-                              "update: %s of '%s' would change the owner's _id, or a field that "
-                              "belongs to the array",
-                              operator, path);
+            return spill_fail(
+                error, SPILL_INVALID, "update: %s of '%s' would change %s", operator, path,
+                spill_starts_with_part(path, "_id") ? "the owner's _id"
+                                                    : "a field that belongs to the array");
     }
     return SPILL_OK;
 }

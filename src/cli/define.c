@@ -1,5 +1,6 @@
 /* define: save, change, show and list definitions. */
 #include "cli/define_options.h"
+#include "cli/ttl_warning.h"
 #include "definition/schema.h"
 #include "store/raw_reader.h"
 #include "store/upstream.h"
@@ -295,6 +296,7 @@ static spill_code_t define_or_show(const spill_invocation_t *invocation, spill_s
         return SPILL_OK;
     print_definition(invocation, &definition);
     note_missing(invocation, &definition);
+    spill_cli_warn_of_ttl(invocation, &definition, 1);
     return SPILL_OK;
 }
 

@@ -1,6 +1,7 @@
 /* migrate: reshape arrays of other programs as a plan says, while these programs run. */
 #include "tools/migrate/migrate.h"
 #include "cli/operate.h"
+#include "cli/ttl_warning.h"
 #include "core/array.h"
 #include "core/building.h"
 #include "definition/difference.h"
@@ -362,6 +363,9 @@ static spill_code_t migrate_one(spill_cli_migrate_t *run, spill_error_t *error)
 {
     const migrate_options_t *given = run->invocation->options;
     run->resumes = given->operate.execute && !given->undo && !given->finish;
+    if (!given->undo && !given->finish)
+        spill_cli_warn_of_ttl(run->invocation,
+                              run->planned ? &run->planned->original : run->definition, 1);
     bool unseen = run->uri[0] == '\0' && given->operate.execute && !given->undo && !given->finish;
     SPILL_TRY(run->planned ? migrate_staged(run, error) : migrate_in_place(run, error));
     return unseen ? check_source(run, error) : SPILL_OK;
@@ -586,7 +590,9 @@ static spill_exit_t run_migrate(const spill_invocation_t *invocation)
     else if (given->finish && given->operate.execute && !given->yes)
         refused = spill_cli_confirm(invocation,
                                     "Compare, then drop the originals of the arrays of '%s'? "
-                                    "Programs that write to them must be stopped.",
+                                    "Elements that a layout capped does not keep are deleted for "
+                                    "good (without --execute, their number is printed). "
+                                    "Programs that write to the originals must be stopped.",
                                     invocation->arguments[1]);
     if (refused != SPILL_EXIT_DONE)
         return refused;

@@ -42,12 +42,16 @@ static void print_planned(const spill_cli_migrate_t *run, int64_t dropped, int64
                     spill_layout_name(definition->layout),
                     definition->layout == SPILL_LAYOUT_OUTLIER ? ", keep oldest" : "", documents);
     if (dropped > 0)
-        printf("; %" PRId64 " %s not kept there, and dropped by --finish", dropped,
-               spill_cli_plural(dropped, "element is", "elements are"));
+        printf("; %" PRId64 " %s not kept there: --finish deletes %s for good", dropped,
+               spill_cli_plural(dropped, "element is", "elements are"),
+               dropped == 1 ? "it" : "them");
     if (refused > 0)
         printf("; %" PRId64 " %s an element that it cannot store, and would be skipped", refused,
                spill_cli_plural(refused, "array has", "arrays have"));
     printf("\n");
+    spill_cli_print("%s: after --finish the array is in '%s', no longer in '%s': programs need the "
+                    "library to read and append\n",
+                    definition->name, definition->collection, run->planned->original.collection);
 }
 
 /* Migrate in place, under the original's name, and copy from there. */
@@ -89,7 +93,7 @@ spill_code_t spill_cli_staged_look(spill_cli_migrate_t *run, spill_error_t *erro
     SPILL_TRY(spill_migrate_predict(run->store, run->definition, &options, &predicted, error));
     run->failed += predicted.failed;
     spill_cli_migrate_print_survey(run);
-    print_planned(run, dropped, predicted.failed);
+    print_planned(run, dropped + predicted.over_cap, predicted.failed);
     return SPILL_OK;
 }
 

@@ -558,6 +558,10 @@ void spill_cli_migrate_print_survey(const spill_cli_migrate_t *run)
         spill_cli_plural(survey->unmanaged, "is", "are"), survey->moved, survey->elements,
         survey->pages, spill_cli_plural(survey->pages, "page", "pages"),
         run->definition->page_collection);
+    if (survey->unmanaged > 0)
+        spill_cli_print("%s: each of %s gets bookkeeping of about 225 bytes, "
+                        "also if its array is short\n",
+                        name, spill_counted_text(survey->unmanaged, "document", "documents").text);
     if (survey->full > 0)
         spill_cli_print("%s: %s less than 1 KiB left to 16 MiB: pushes to %s fail, or soon will, "
                         "until the migration has adopted %s\n",

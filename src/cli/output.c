@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/fold.h"
 #include "cli/process.h"
+#include "store/server_code.h"
 #include "util/buffer.h"
 #include "util/error.h"
 #include "util/file.h"
@@ -149,6 +150,9 @@ spill_exit_t spill_cli_fail(const spill_error_t *error)
     spill_cli_say("%s", error->message);
     if (error->code == SPILL_CANCELLED && spill_cli_interrupted())
         return SPILL_EXIT_INTERRUPTED;
+    /* A service that starts again with a wrong password could lock the user out. */
+    if (error->code == SPILL_DENIED && error->native == SPILL_SERVER_AUTHENTICATION_FAILED)
+        return SPILL_EXIT_REFUSED;
     return spill_cli_exit_code(error->code);
 }
 
@@ -176,7 +180,8 @@ spill_exit_t spill_cli_confirm(const spill_invocation_t *invocation, const char 
     fflush(stderr);
     if (fgets(answer, sizeof answer, stdin) && strcmp(answer, "yes\n") == 0)
         return SPILL_EXIT_DONE;
-    fputs("spillway: nothing was changed\n", stderr);
+    fputs("spillway: nothing was changed: the answer was not yes (--yes acts without a question)\n",
+          stderr);
     return SPILL_EXIT_REFUSED;
 }
 

@@ -1,6 +1,7 @@
 /* status: show unfinished work in a store, and the command that finishes it. */
 #include "cli/cli.h"
 #include "cli/process.h"
+#include "cli/ttl_warning.h"
 #include "tools/unfinished.h"
 #include "tools/unfinished_owners.h"
 #include "util/clock.h"
@@ -159,6 +160,7 @@ static spill_code_t look(status_t *status, spill_store_t *store, spill_error_t *
     const status_options_t *options = invocation->options;
     spill_cli_session_t session = {.invocation = invocation, .store = store, .context = status};
     SPILL_TRY(spill_status_jobs(store, invocation->arguments[0], print_job, status, error));
+    spill_cli_warn_of_ttl_in_store(invocation, store);
     if (options->owners)
         SPILL_TRY(spill_cli_work_on_arrays(&session, look_at_owners, error));
     if (status->count == 0 && !invocation->json)

@@ -3,6 +3,7 @@
  * left half done, correct counts, copy an embedded store, and copy it back.
  */
 #include "cli/cli.h"
+#include "cli/drop_orphans.h"
 #include "cli/process.h"
 #include "definition/schema.h"
 #include "store/store.h"
@@ -139,6 +140,7 @@ const spill_command_t spill_command_verify = {
 
 typedef struct repair_options {
     bool yes;
+    bool drop_orphans;
 } repair_options_t;
 
 static const repair_options_t DEFAULTS = {0};
@@ -299,6 +301,12 @@ static const spill_record_t result_record = SPILL_RECORD("result", result_t, res
 
 static spill_exit_t run_repair(const spill_invocation_t *invocation)
 {
+    const repair_options_t *options = invocation->options;
+    if (options->drop_orphans && invocation->argument_count > 2)
+        return spill_cli_usage(invocation, "--drop-orphans is for all owners: to remove the pages "
+                                           "of one, use 'spillway drop'");
+    if (options->drop_orphans)
+        return spill_cli_drop_orphans(invocation, options->yes);
     spill_exit_t log_result = repair_log(invocation);
     if (log_result != SPILL_EXIT_DONE)
         return log_result;
@@ -324,7 +332,10 @@ static spill_exit_t run_repair(const spill_invocation_t *invocation)
 
 static const spill_option_t OPTIONS[] = {
     {"yes", NULL, SPILL_OPTION_FLAG, offsetof(repair_options_t, yes),
-     "Cut a damaged log without asking; needed if stdin is not a terminal"},
+     "Cut a damaged log, or delete pages, without asking; needed if stdin is not a terminal"},
+    {"drop-orphans", NULL, SPILL_OPTION_FLAG, offsetof(repair_options_t, drop_orphans),
+     "On a server: only delete the pages of owners whose documents were deleted by another "
+     "program or by a TTL index; with --dry-run, list them"},
     {0}};
 
 const spill_command_t spill_command_repair = {
@@ -346,8 +357,9 @@ const spill_command_t spill_command_repair = {
             "\n"
             "Other findings of `spillway verify' are printed too, and stay: what is missing is "
             "unknown. The summary counts them as `left'. This includes pages of a head that "
-            "another program has deleted or replaced on a server: check them, then drop the "
-            "owner.\n"
+            "another program has deleted or replaced on a server. If no document has the owner's "
+            "_id, `repair --drop-orphans' deletes them, for all owners at once. If the document "
+            "was replaced or written again, check the pages, then drop the owner.\n"
             "\n"
             "If the log of an embedded store is damaged, the store opens for writing only after "
             "the log is cut before the first byte that cannot be read. Repair prints the cut, and "
@@ -363,7 +375,8 @@ const spill_command_t spill_command_repair = {
             "  spillway repair feeds.db --dry-run\n"
             "  spillway repair feeds.db --yes\n"
             "  spillway repair feeds.db events\n"
-            "  spillway repair feeds.db events alice",
+            "  spillway repair feeds.db events alice\n"
+            "  spillway repair mongodb://localhost/shop posts.comments --drop-orphans --dry-run",
     .common =
         SPILL_COMMON_FOLDS | SPILL_COMMON_JSON | SPILL_COMMON_DURABILITY | SPILL_COMMON_DRY_RUN,
     .walked = "checked",

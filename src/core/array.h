@@ -15,6 +15,7 @@
  *   readable.c       the elements of a damaged owner that can be read
  *   adopt.c          make the unmanaged array of one owner managed
  *   owners.c         all owners; drop a definition
+ *   orphans.c        delete pages of owners whose documents were deleted
  *   unheaded.c       pages and documents that a walk over the owners does not reach
  *   windows.c        the windows of an owner (layout bucket)
  *   bucket.c         append to windows and read them; bucket_change.c edits, removes and trims

@@ -91,11 +91,17 @@ spill_code_t spill_inspect_rest(const spill_owner_t *owner, spill_inspection_t *
     return inspect(owner, true, inspection, error);
 }
 
-/* The inspection of a damaged owner leaves out documents, so count the elements by themselves. */
+/*
+ * The inspection of a damaged owner leaves out documents, so count the elements by themselves. On a
+ * server the inspected documents can have more elements than that.
+ */
 static spill_code_t count_readable(spill_owner_t *owner, spill_inspection_t *inspection,
                                    spill_error_t *error)
 {
-    spill_code_t code = spill_readable_walk(owner, NULL, NULL, &inspection->elements, error);
+    int64_t elements = 0;
+    spill_code_t code = spill_readable_walk(owner, NULL, NULL, &elements, error);
+    if (elements > inspection->elements)
+        inspection->elements = elements;
     return code == SPILL_CORRUPT ? SPILL_OK : code; /* it is a finding already */
 }
 

@@ -3,6 +3,7 @@
 
 #include "core/array.h"
 #include "definition/schema.h"
+#include "gateway/relay/hello.h"
 #include "gateway/translate/served.h"
 #include "util/error.h"
 
@@ -18,7 +19,19 @@ static void free_served(spill_served_t **served)
     spill_served_free(*served);
 }
 
-static spill_code_t check_server(spill_upstream_t *upstream, FILE *out, spill_error_t *error)
+/* What drivers take the gateway for: it decides how many a connection string may name. */
+static void print_presented(spill_present_t present, spill_upstream_kind_t kind, FILE *out)
+{
+    if (spill_hello_presents_router(present, kind))
+        fputs("drivers see: mongos; a connection string may name several such gateways\n", out);
+    else
+        fputs("drivers see: a standalone server; a connection string names one address: this "
+              "gateway, or a load balancer (several: --present mongos)\n",
+              out);
+}
+
+static spill_code_t check_server(spill_upstream_t *upstream, spill_present_t present, FILE *out,
+                                 spill_error_t *error)
 {
     static const char *const kinds[] = {[SPILL_UPSTREAM_STANDALONE] =
                                             "a standalone server, without transactions",
@@ -26,9 +39,11 @@ static spill_code_t check_server(spill_upstream_t *upstream, FILE *out, spill_er
                                         [SPILL_UPSTREAM_ROUTER] = "a sharded cluster"};
     spill_upstream_primary_t primary;
     spill_code_t code = spill_upstream_find(upstream, &primary, error);
-    if (code == SPILL_OK)
+    if (code == SPILL_OK) {
         fprintf(out, "server: %s:%u, %s\n", primary.host, (unsigned)primary.port,
                 kinds[primary.kind]);
+        print_presented(present, primary.kind, out);
+    }
     bson_destroy(&primary.hello);
     return code;
 }
@@ -75,6 +90,9 @@ static spill_code_t check_collection(spill_upstream_t *upstream,
     spill_upstream_note_missing(upstream, collection->collection, definition->array, note);
     if (note[0] != '\0')
         fprintf(out, "%s: note: %s\n", collection->collection, note);
+    spill_upstream_note_ttl(upstream, collection->collection, definition->page_collection, note);
+    if (note[0] != '\0')
+        fprintf(out, "%s: warning: %s\n", collection->collection, note);
     return note_undo(collection, out, error);
 }
 
@@ -86,7 +104,7 @@ spill_code_t spill_gateway_check(const spill_gateway_options_t *options, FILE *o
     SPILL_SCOPED(free_served) spill_served_t *served = NULL;
     SPILL_TRY(spill_gateway_check_options(options, error));
     SPILL_TRY(spill_upstream_open(options->uri, &upstream, error));
-    SPILL_TRY(check_server(upstream, out, error));
+    SPILL_TRY(check_server(upstream, options->present, out, error));
     SPILL_TRY(spill_served_open(options->uri, &served, error));
     const spill_served_collection_t *const *all = spill_served_all(served);
     if (!*all)

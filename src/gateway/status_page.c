@@ -126,15 +126,35 @@ static void print_latencies(FILE *to, spill_metrics_t *metrics)
           to);
 }
 
+/* What was refused, if the refusal has no operation. The first row that fits counts. */
+static const struct {
+    const char *command; /* NULL: any */
+    int code;            /* 0: any */
+    const char *text;
+} unnamed_operations[] = {
+    {"getMore", 43, "a cursor that this gateway does not have"},
+    {NULL, 67, "a unique, text, geospatial or TTL index"},
+    {"create", 0, "a view of a served collection"},
+    {"renameCollection", 0, "a collection with a definition"},
+    {"aggregate", 0, "a pipeline that uses the array"},
+    {"distinct", 0, "elements of the array"},
+    {NULL, 2, "a statement that is not valid"},
+    {NULL, 13, "a change of a page collection"},
+};
+
 /* In words if the operation says no more than the command. */
 static const char *operation_text(const spill_activity_refusal_row_t *row)
 {
     if (strcmp(row->operation, "other") == 0)
-        return "a part of the command that a client named";
-    if (row->operation[0] == '\0' || strcmp(row->operation, row->command) == 0)
-        return strcmp(row->command, "aggregate") == 0 ? "a pipeline that uses the array"
-                                                      : "the whole command, or the field spill";
-    return row->operation;
+        return "a field or a path of the command, such as a projection of elements";
+    if (row->operation[0] != '\0' && strcmp(row->operation, row->command) != 0)
+        return row->operation;
+    for (size_t i = 0; i < sizeof unnamed_operations / sizeof *unnamed_operations; i++)
+        if ((unnamed_operations[i].code == 0 || unnamed_operations[i].code == row->code) &&
+            (!unnamed_operations[i].command ||
+             strcmp(unnamed_operations[i].command, row->command) == 0))
+            return unnamed_operations[i].text;
+    return "the whole command, or the field spill";
 }
 
 static void print_errors(FILE *to, spill_activity_t *activity)

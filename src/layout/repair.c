@@ -138,6 +138,26 @@ static spill_code_t repair_summary(const repair_t *repair, spill_error_t *error)
 
 /* ---- pages without a head -------------------------------------------------------------------- */
 
+/* Why the pages have no head, and what to do. */
+static const char *explain_orphan(const spill_orphan_t *orphan)
+{
+    switch (orphan->now) {
+    case SPILL_ORPHAN_NO_DOCUMENT:
+        return "no document has the owner's _id: another program or a TTL index deleted it. "
+               "`spillway repair --drop-orphans' deletes such pages";
+    case SPILL_ORPHAN_PLAIN:
+        return "another program replaced the document, or a `migrate' ended early. "
+               "Inspect the pages; `spillway drop' of the owner deletes them, and leaves the "
+               "document";
+    case SPILL_ORPHAN_MANAGED:
+        return "the document was deleted or replaced, and has a new array. Inspect the pages; "
+               "`spillway drop' of the owner deletes them and the new array";
+    default:
+        return "its document was deleted or replaced by another program, or a drop or `migrate' "
+               "ended early. Inspect the pages; `spillway drop' of the owner removes them";
+    }
+}
+
 void spill_orphan_describe(const spill_orphan_t *orphan, char *text, size_t text_bytes)
 {
     if (orphan->strays > 0)
@@ -150,13 +170,9 @@ void spill_orphan_describe(const spill_orphan_t *orphan, char *text, size_t text
         snprintf(text, text_bytes, "%s left of an owner that was dropped",
                  spill_counted_text(orphan->pages, "page is", "pages are").text);
     else
-        snprintf(
-            text, text_bytes,
-            "%s (spill.epoch %" PRId64 ") %s no head: its document was "
-            "deleted or replaced by another program, or a drop or `migrate' ended early. Inspect "
-            "the pages; `spillway drop' of the owner removes them, and an array that it has by now",
-            spill_counted_text(orphan->pages, "page", "pages").text, orphan->incarnation,
-            orphan->pages == 1 ? "has" : "have");
+        snprintf(text, text_bytes, "%s (spill.epoch %" PRId64 ") %s no head: %s",
+                 spill_counted_text(orphan->pages, "page", "pages").text, orphan->incarnation,
+                 orphan->pages == 1 ? "has" : "have", explain_orphan(orphan));
 }
 
 spill_code_t spill_outlier_repair_orphan(const spill_owner_t *owner, const spill_orphan_t *orphan,

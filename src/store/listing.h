@@ -98,6 +98,14 @@ typedef struct spill_oversized {
     spill_obstacle_t obstacle;
 } spill_oversized_t;
 
+/* What a server has in the place of the head of pages without a head. */
+typedef enum spill_orphan_owner {
+    SPILL_ORPHAN_UNKNOWN,     /* the store does not say it */
+    SPILL_ORPHAN_NO_DOCUMENT, /* no document has the owner's _id: it was deleted */
+    SPILL_ORPHAN_PLAIN,       /* a document without the array's bookkeeping */
+    SPILL_ORPHAN_MANAGED      /* a head of a later incarnation */
+} spill_orphan_owner_t;
+
 typedef struct spill_orphan {
     spill_value_t owner; /* borrowed */
     int64_t incarnation; /* of the pages: the owner has no head, or one of a later incarnation */
@@ -108,6 +116,7 @@ typedef struct spill_orphan {
      * replaced the head's document, and the pages have the only copy of their elements.
      */
     bool dropped;
+    spill_orphan_owner_t now;
     /*
      * Not 0: this number of documents has the fields of a page, but not its _id, and `example` is
      * the _id of one as JSON. They have no head, incarnation or pages, and if all owners are

@@ -84,4 +84,12 @@ spill_code_t spill_upstream_probe(spill_upstream_t *upstream, const char *collec
 void spill_upstream_note_missing(spill_upstream_t *upstream, const char *collection,
                                  const char *array, char note[SPILL_UPSTREAM_NOTE_BYTES]);
 
+/*
+ * Does a TTL index delete documents of the collection, or pages? `pages` may be "". Then `note`
+ * names the index, says what stays, and what to do. Else, or if the server does not answer, it is
+ * "". Two commands.
+ */
+void spill_upstream_note_ttl(spill_upstream_t *upstream, const char *collection, const char *pages,
+                             char note[SPILL_UPSTREAM_NOTE_BYTES]);
+
 #endif

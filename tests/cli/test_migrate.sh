@@ -158,6 +158,8 @@ clean "$db"
 echo "existing documents are named, and nothing is begun"
 expect 0 define "$db" capped --preset feed-recent --collection mine --page-collection mine.pages
 plan_of capped2 capped.json --layout capped --threshold 10
+expect 0 migrate "$db" capped.json
+has out "capped2: after --finish the array is in 'capped2', no longer in 'users': programs need the library"
 sed -i 's/capped2/capped/g' capped.json
 expect 4 migrate "$db" capped.json --execute
 has err "there is a definition 'capped' already"

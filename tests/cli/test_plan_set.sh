@@ -121,6 +121,7 @@ has_definition "'the field eventPages' in entry['otherWriters']"
 again
 expect 0 plan-set plan.json users.events --layout capped
 has_definition 'definition["bounds"]["threshold"] > 4000'
+has_definition "'deletes all elements but the newest' in entry['otherWriters'] and 'unchanged' not in entry['otherWriters']"
 again
 expect 0 plan-set plan.json users.events --layout subset --top 5 --sort-by n --json
 python3 -c '

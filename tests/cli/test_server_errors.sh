@@ -100,9 +100,9 @@ expect 0 append "$uri" ev alice 0 1 2 3 4
 counts "$uri" ev alice 5
 
 for wrong in "${uri/":$own_secret@"/":$secret@"}" "${uri/"//"*"@"/"//nobody:$secret@"}"; do
-    fails 3 "uthentication" count "$wrong" ev alice
-    fails 3 "uthentication" define "$wrong" other --preset sales
-    fails 3 "uthentication" append "$wrong" ev alice 5
+    fails 4 "uthentication" count "$wrong" ev alice
+    fails 4 "uthentication" define "$wrong" other --preset sales
+    fails 4 "uthentication" append "$wrong" ev alice 5
 done
 fails 3 "authentication" count "${uri/"//"*"@"/"//"}" ev alice
 counts "$uri" ev alice 5

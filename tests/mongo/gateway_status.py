@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import re
 import subprocess
 import urllib.error
@@ -45,6 +46,8 @@ def make_traffic(gateway):
         refused(posts.find_one, {"_id": SECRET}, {"f": {"$elemMatch": {"text": "private"}}})
         refused(posts.update_one, {"_id": SECRET, "spill": "private"}, {"$set": {"a": 1}})
         refused(posts.aggregate, [{"$unwind": "$f"}])
+        refused(posts.create_index, "at", expireAfterSeconds=3600, code=67)
+        client[DATABASE].other.create_index("at", expireAfterSeconds=3600)
         for _ in range(2):  # errors of the server, for another reason than the gateway's
             try:
                 posts.update_one({"_id": SECRET}, {"$set": {"a.b": "private"}, "$unset": {"a": 1}})
@@ -55,11 +58,11 @@ def make_traffic(gateway):
         client[DATABASE].command("ping")
 
 
-def refused(call, *arguments):
+def refused(call, *arguments, code=115, **options):
     try:
-        call(*arguments)
+        call(*arguments, **options)
     except pymongo.errors.OperationFailure as error:
-        assert error.code == 115, error
+        assert error.code == code, error
         return
     raise AssertionError(f"{arguments} is not refused")
 
@@ -73,6 +76,16 @@ def rows_of(page, title):
 
 def figure(metrics, name):
     return float(re.search(rf"^{re.escape(name)} (\S+)$", metrics, re.M)[1])
+
+
+def the_documentation_has_every_metric(metrics):
+    """Each metric of a scrape is on a page for operators."""
+    folder = pathlib.Path(__file__).parents[2] / "docs" / "how-to"
+    pages = "".join((folder / name).read_text() for name in ("monitor.md", "run-gateway.md"))
+    names = re.findall(r"^# TYPE (\S+)", metrics, re.M)
+    assert len(names) > 15, names
+    missing = [name for name in names if not re.search(rf"\b{name}\b", pages)]
+    assert not missing, missing
 
 
 def an_idle_gateway_has_a_page():
@@ -120,7 +133,8 @@ def the_page_shows_what_happened():
     assert ["find", "$elemMatch", "115", "1"] in refusals, refusals
     assert ["update", "the whole command, or the field spill", "115", "1"] in refusals, refusals
     assert ["aggregate", "a pipeline that uses the array", "115", "1"] in refusals, refusals
-    assert len(refusals) == 4, refusals
+    assert ["createIndexes", "a unique, text, geospatial or TTL index", "67", "1"] in refusals, refusals
+    assert len(refusals) == 5, refusals
     assert rows_of(page, "Errors by class") == [["invalid", "2"]], page
     assert figure(metrics, 'spillway_gateway_errors_total{class="invalid"}') == 2
     assert figure(metrics, 'spillway_gateway_errors_total{class="unavailable"}') == 0
@@ -131,7 +145,7 @@ def the_page_shows_what_happened():
     assert counts == sorted(counts, reverse=True) and counts[0] > 2 * counts[1], owners
     latencies = {row[0]: row[1:] for row in rows_of(page, "Latency by class")}
     writes = int(latencies["writes to served arrays"][0])
-    assert writes == 2 * 10 + BUSY + 4 + 2, latencies
+    assert writes == 2 * 10 + BUSY + 5 + 2, latencies
     assert int(latencies["reads of served arrays"][0]) == 3, latencies
     assert int(latencies["relayed unchanged"][0]) >= 1, latencies
     assert all("ms" in cell or " s" in cell for cell in latencies["writes to served arrays"][1:])
@@ -145,8 +159,9 @@ def the_page_shows_what_happened():
                            'operation="$bit"}') == 3
     log = gateway.log_text()
     assert log.count('"event" : "failed"') == 2 and '"class" : "invalid"' in log, log
-    assert log.count('"event" : "refused"') == 6 and '"operation" : "$bit"' in log, log
+    assert log.count('"event" : "refused"') == 7 and '"operation" : "$bit"' in log, log
     check_buckets(metrics, latencies)
+    the_documentation_has_every_metric(metrics)
     for text in (page, metrics, log):
         for private in (SECRET, "private", "script>", "owner-1"):
             assert private not in text, private

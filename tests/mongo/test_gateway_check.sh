@@ -14,6 +14,13 @@ options='?authSource=admin'
 
 expect 0 serve "$writer$options" --check
 has out "no collection has a definition"
+if grep -q "^server: .*, a standalone server" out; then
+    has out "drivers see: a standalone server; a connection string names one address"
+else
+    has out "drivers see: mongos; a connection string may name several"
+fi
+expect 0 serve "$writer$options" --check --present mongos
+has out "drivers see: mongos; a connection string may name several such gateways"
 expect 0 define "$writer$options" feed --preset feed-recent
 expect 0 append "$writer$options" feed ada 1
 expect 0 serve "$writer$options" --check

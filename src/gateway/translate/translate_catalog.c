@@ -50,8 +50,30 @@ bool spill_translate_list_collections(spill_translation_t *translation, bson_t *
 
 /* ---- create, createIndexes ------------------------------------------------------------------- */
 
+static bool refuse_ttl(spill_translation_t *translation)
+{
+    return spill_translation_fail(
+        translation, SPILL_SERVER_CANNOT_CREATE_INDEX,
+        "spillway: a TTL index on '%s' would delete documents and leave the pages of their arrays: "
+        "let a job of the application delete old documents through the gateway, which deletes "
+        "their pages too",
+        translation->command->collection);
+}
+
+/* collMod can make a TTL index of another one. */
+static bool makes_ttl(const spill_translation_t *translation)
+{
+    bson_t index;
+    return translation->at != NULL && translation->at->array != NULL &&
+           strcmp(translation->command->name, "collMod") == 0 &&
+           spill_translation_find_document(translation, "index", &index) &&
+           bson_has_field(&index, "expireAfterSeconds");
+}
+
 bool spill_translate_create(spill_translation_t *translation, bson_t *reply)
 {
+    if (makes_ttl(translation))
+        return refuse_ttl(translation);
     if (spill_pipeline_concerns(translation->served, translation->command))
         return spill_translation_refuse(
             translation, "viewOn", translation->command->name,
@@ -76,6 +98,8 @@ static bool check_index(spill_translation_t *translation, const bson_t *index)
 {
     bson_iter_t iter;
     bson_t key;
+    if (bson_iter_init_find(&iter, index, "expireAfterSeconds"))
+        return refuse_ttl(translation);
     if (!bson_iter_init_find(&iter, index, "key") || !spill_iter_document(&iter, &key))
         return true; /* upstream refuses it */
     unsigned mentions = spill_mentions_in_document(&key, translation->array);

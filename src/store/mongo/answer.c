@@ -83,6 +83,14 @@ static bool lacks_right(const bson_error_t *cause)
            (cause->domain == MONGOC_ERROR_SERVER && cause->code == SPILL_SERVER_UNAUTHORIZED);
 }
 
+/* The user or the password is wrong. The driver reports that with codes of its own. */
+static bool is_wrong_login(const bson_error_t *cause)
+{
+    return cause->domain == MONGOC_ERROR_SASL || cause->domain == MONGOC_ERROR_SCRAM ||
+           (cause->domain == MONGOC_ERROR_CLIENT &&
+            cause->code == MONGOC_ERROR_CLIENT_AUTHENTICATE);
+}
+
 spill_code_t spill_mongo_fail(const spill_mongo_t *store, const char *collection, bool write,
                               const bson_error_t *cause, const bson_t *reply, spill_error_t *error)
 {
@@ -101,7 +109,8 @@ spill_code_t spill_mongo_fail(const spill_mongo_t *store, const char *collection
                                     "Privileges)"
                                   : "");
     if (error) {
-        error->native = (int)cause->code;
+        error->native =
+            is_wrong_login(cause) ? SPILL_SERVER_AUTHENTICATION_FAILED : (int)cause->code;
         error->retryable =
             meaning == SPILL_SERVER_MEANS_NOT_DONE || meaning == SPILL_SERVER_MEANS_PERHAPS;
     }

@@ -317,7 +317,7 @@ static bool next_incarnation(const bson_iter_t *incarnations, int64_t after, spi
     bool any = false;
     bson_iter_recurse(incarnations, &iter);
     while (bson_iter_next(&iter)) {
-        spill_orphan_t one = {.owner = next->owner};
+        spill_orphan_t one = {.owner = next->owner, .now = next->now};
         if (!BSON_ITER_HOLDS_DOCUMENT(&iter))
             continue;
         read_incarnation(&iter, &one);
@@ -326,6 +326,18 @@ static bool next_incarnation(const bson_iter_t *incarnations, int64_t after, spi
         any = any || one.incarnation > after;
     }
     return any;
+}
+
+/* documents: how many have the owner's _id; managed: one of them has a head. */
+static spill_orphan_owner_t read_now(const bson_t *document)
+{
+    bson_iter_t documents, managed;
+    if (!bson_iter_init_find(&documents, document, "documents") ||
+        !BSON_ITER_HOLDS_NUMBER(&documents) || !bson_iter_init_find(&managed, document, "managed"))
+        return SPILL_ORPHAN_UNKNOWN;
+    if (bson_iter_as_int64(&documents) == 0)
+        return SPILL_ORPHAN_NO_DOCUMENT;
+    return bson_iter_as_bool(&managed) ? SPILL_ORPHAN_MANAGED : SPILL_ORPHAN_PLAIN;
 }
 
 /* Add documents that have a page's fields, but no page's _id. `example` is one of these _ids. */
@@ -347,7 +359,10 @@ static void add_strays(const search_t *search, const bson_t *document)
         spill_listing_add_orphan(search->listing, &orphan);
 }
 
-/* Add a result {_id: owner, incarnations: [{incarnation, pages}, ...], strays, example}. */
+/*
+ * Add a result {_id: owner, incarnations: [{incarnation, pages}, ...], strays, example, documents,
+ * managed}.
+ */
 static bool add_result(void *context, const bson_t *document)
 {
     search_t *search = context;
@@ -362,7 +377,7 @@ static bool add_result(void *context, const bson_t *document)
                                                               search->query->after_bytes, &id);
     if (search->unordered)
         return false;
-    spill_orphan_t orphan = {.owner = spill_value_from_iter(&id)};
+    spill_orphan_t orphan = {.owner = spill_value_from_iter(&id), .now = read_now(document)};
     for (int64_t after = INT64_MIN; next_incarnation(&incarnations, after, &orphan);
          after = orphan.incarnation)
         spill_listing_add_orphan(search->listing, &orphan);
@@ -454,9 +469,10 @@ static void append_groups(const spill_definition_t *definition, bson_t *pipeline
 }
 
 /*
- * Append `head`: the incarnation of the owner's head, or null. In layout bucket the head is one of
- * the documents. With `strays` keep the documents that have no page's _id. The lookup compares
- * fields: with a variable in an expression some servers would read all heads for each owner.
+ * Append `head`: the incarnation of the owner's head, or null; and outside layout bucket what
+ * read_now reads. In layout bucket the head is one of the documents. With `strays` keep the
+ * documents that have no page's _id. The lookup compares fields: with a variable in an expression
+ * some servers would read all heads for each owner.
  */
 static void append_heads(const spill_definition_t *definition, bool strays, bson_t *pipeline)
 {
@@ -472,15 +488,21 @@ static void append_heads(const spill_definition_t *definition, bool strays, bson
         BCON_APPEND(pipeline, *key++, "{", "$lookup", "{", "from",
                     BCON_UTF8(definition->collection), "localField", "_id", "foreignField", "_id",
                     "as", "heads", "}", "}");
-    BCON_APPEND(pipeline, key[0], "{", "$project", "{", "incarnations", "{", "$filter", "{",
-                "input", "$incarnations", "as", "one", "cond", "{", "$and", "[", "{", "$gt", "[",
-                "$$one.pages", BCON_INT64(0), "]", "}", "{", "$lt", "[", "$$one.incarnation", "{",
-                "$ifNull", "[", "{", "$max", BCON_UTF8(incarnation), "}", BCON_INT64(INT64_MAX),
-                "]", "}", "]", "}", "]", "}", "}", "}", "strays", BCON_INT32(1), "example",
-                BCON_INT32(1), "}", "}", key[1], "{", "$match", "{", "$or", "[", "{",
-                "incarnations.0", "{", "$exists", BCON_BOOL(true), "}", "}", "{", "strays", "{",
-                "$gt", BCON_INT64(strays ? 0 : INT64_MAX), "}", "}", "]", "}", "}", key[2], "{",
-                "$sort", "{", "_id", BCON_INT32(1), "}", "}");
+    bson_t *project =
+        BCON_NEW("incarnations", "{", "$filter", "{", "input", "$incarnations", "as", "one", "cond",
+                 "{", "$and", "[", "{", "$gt", "[", "$$one.pages", BCON_INT64(0), "]", "}", "{",
+                 "$lt", "[", "$$one.incarnation", "{", "$ifNull", "[", "{", "$max",
+                 BCON_UTF8(incarnation), "}", BCON_INT64(INT64_MAX), "]", "}", "]", "}", "]", "}",
+                 "}", "}", "strays", BCON_INT32(1), "example", BCON_INT32(1));
+    if (!bucket)
+        BCON_APPEND(project, "documents", "{", "$size", "$heads", "}", "managed", "{", "$gt", "[",
+                    "{", "$ifNull", "[", "{", "$max", BCON_UTF8(incarnation), "}", BCON_INT64(0),
+                    "]", "}", BCON_INT64(0), "]", "}");
+    BCON_APPEND(pipeline, key[0], "{", "$project", BCON_DOCUMENT(project), "}", key[1], "{",
+                "$match", "{", "$or", "[", "{", "incarnations.0", "{", "$exists", BCON_BOOL(true),
+                "}", "}", "{", "strays", "{", "$gt", BCON_INT64(strays ? 0 : INT64_MAX), "}", "}",
+                "]", "}", "}", key[2], "{", "$sort", "{", "_id", BCON_INT32(1), "}", "}");
+    bson_destroy(project);
 }
 
 spill_code_t spill_mongo_orphans(spill_store_t *store, const spill_definition_t *definition,

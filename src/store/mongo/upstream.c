@@ -223,3 +223,49 @@ void spill_upstream_note_missing(spill_upstream_t *upstream, const char *collect
                  "no document of '%s' has the field '%s' yet; is its name right?", collection,
                  array);
 }
+
+/* ---- TTL indexes ----------------------------------------------------------------------------- */
+
+/* Copy the name of the first TTL index of a collection; "": there is none. */
+static void find_ttl_index(spill_upstream_t *upstream, const char *collection,
+                           char name[SPILL_NAME_SIZE])
+{
+    bson_t reply;
+    bson_iter_t iter, batch, each, field;
+    name[0] = '\0';
+    bson_t *list = BCON_NEW("listIndexes", BCON_UTF8(collection));
+    bool known = mongoc_client_command_simple(upstream->client, upstream->store->database, list,
+                                              NULL, &reply, NULL);
+    if (known && bson_iter_init(&iter, &reply) &&
+        bson_iter_find_descendant(&iter, "cursor.firstBatch", &batch) &&
+        bson_iter_recurse(&batch, &each))
+        while (name[0] == '\0' && bson_iter_next(&each))
+            if (bson_iter_recurse(&each, &field) && bson_iter_find(&field, "expireAfterSeconds") &&
+                bson_iter_recurse(&each, &field) && bson_iter_find(&field, "name") &&
+                BSON_ITER_HOLDS_UTF8(&field))
+                snprintf(name, SPILL_NAME_SIZE, "%s", bson_iter_utf8(&field, NULL));
+    bson_destroy(list);
+    bson_destroy(&reply);
+}
+
+void spill_upstream_note_ttl(spill_upstream_t *upstream, const char *collection, const char *pages,
+                             char note[SPILL_UPSTREAM_NOTE_BYTES])
+{
+    char name[SPILL_NAME_SIZE];
+    note[0] = '\0';
+    if (pages[0] == '\0')
+        return;
+    find_ttl_index(upstream, pages, name);
+    if (name[0] != '\0') {
+        snprintf(note, SPILL_UPSTREAM_NOTE_BYTES,
+                 "the TTL index '%s' of '%s' deletes pages of living arrays: drop it", name, pages);
+        return;
+    }
+    find_ttl_index(upstream, collection, name);
+    if (name[0] != '\0')
+        snprintf(note, SPILL_UPSTREAM_NOTE_BYTES,
+                 "the TTL index '%s' of '%s' deletes documents and leaves their pages: drop the "
+                 "index and delete through the gateway or with `spillway drop`; "
+                 "`spillway repair STORE NAME --drop-orphans` deletes the pages that are left",
+                 name, collection);
+}

@@ -291,7 +291,15 @@ static spill_code_t predict(spill_migrate_pass_t *pass, const spill_value_t *val
 static spill_code_t predict_unmanaged(spill_migrate_pass_t *pass,
                                       const spill_oversized_t *oversized, spill_error_t *error)
 {
-    return oversized->managed ? SPILL_OK : predict(pass, &oversized->owner, error);
+    const spill_definition_t *planned = pass->options->planned;
+    if (oversized->managed)
+        return SPILL_OK;
+    if (spill_schema_of(planned)->is_capped && oversized->elements > planned->bounds.threshold) {
+        pthread_mutex_lock(&pass->report_lock);
+        pass->result->over_cap += oversized->elements - planned->bounds.threshold;
+        pthread_mutex_unlock(&pass->report_lock);
+    }
+    return spill_storable_may_refuse(planned) ? predict(pass, &oversized->owner, error) : SPILL_OK;
 }
 
 static spill_code_t predict_managed(void *context, const spill_value_t *owner, spill_error_t *error)
@@ -305,12 +313,14 @@ spill_code_t spill_migrate_predict(spill_store_t *store, const spill_definition_
 {
     spill_array_t array = {.store = store, .definition = *definition};
     spill_migrate_pass_t pass = spill_migrate_pass_begin(&array, options, result);
-    if (!options->planned || !spill_storable_may_refuse(options->planned))
+    if (!options->planned || !(spill_storable_may_refuse(options->planned) ||
+                               spill_schema_of(options->planned)->is_capped))
         return SPILL_OK;
     spill_code_t code = store->ops->bind(store, definition, &array.binding, error);
     bool saved = code == SPILL_OK;
     if (saved || code == SPILL_NOT_FOUND)
         code = spill_migrate_each(&pass, predict_unmanaged, SPILL_OWNERS_AT_A_TIME, error);
+    saved = saved && spill_storable_may_refuse(options->planned);
     return code == SPILL_OK && saved ? spill_each_owner(&array, predict_managed, &pass, true, error)
                                      : code;
 }

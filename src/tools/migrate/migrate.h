@@ -42,7 +42,8 @@ typedef struct spill_migrate_result {
     int64_t pages;     /* pages that received them */
     int64_t changed;   /* pages that clients changed before they could be compared */
     int64_t failed;    /* owners that were skipped */
-    bool resumed;      /* the search began where an interrupted one ended */
+    int64_t over_cap; /* spill_migrate_predict: elements of unmanaged arrays over the planned cap */
+    bool resumed;     /* the search began where an interrupted one ended */
 } spill_migrate_result_t;
 
 /* What was done for one owner. */

@@ -157,7 +157,8 @@ static void choose_layout(spill_definition_t *definition, const spill_scan_path_
     }
     spill_plan_say(
         why, "Layout outlier, which keeps the newest elements in the head: appends and reads of "
-             "the newest use one bounded document, and most documents do not change.");
+             "the newest use one bounded document. Short arrays stay whole in their documents, "
+             "which get bookkeeping of about 225 bytes.");
     choose_bounds(definition, path, aims, why);
     if (end == SPILL_PLAN_END_UNKNOWN)
         say_end_unknown(path, reshaped ? "definition" : NULL, why);
@@ -233,9 +234,13 @@ static void add_alternatives(const spill_plan_item_t *item, spill_plan_texts_t *
         spill_plan_say(
             others, "subset, if only the top-N or the newest few are shown with the document, or a "
                     "count and an average of them.");
-        spill_plan_say(others, "capped%s, if only the newest %" PRId64 " are ever needed.",
-                       item->definition.unique ? " without \"unique\"" : "",
-                       item->definition.bounds.threshold);
+        spill_plan_say(
+            others,
+            "capped%s, if only the newest %" PRId64 " are ever needed: it deletes all others, "
+            "and programs need the library. `$push` with `$slice: -%" PRId64 "` does the same "
+            "without Spillway.",
+            item->definition.unique ? " without \"unique\"" : "", item->definition.bounds.threshold,
+            item->definition.bounds.threshold);
     }
     if (!path->time_type || strcmp(path->time_type, "date") != 0 || per_day == 0)
         return;
@@ -366,10 +371,19 @@ static char *detection_of(const spill_plan_item_t *item, const spill_scan_result
     return text;
 }
 
-char *spill_plan_other_writers(const spill_definition_t *definition)
+char *spill_plan_other_writers(const spill_definition_t *definition,
+                               const spill_definition_t *planned)
 {
     const char *field = definition->pages_field;
     bool nested = strchr(field, '.') != NULL, unique = definition->unique;
+    if (planned && planned->layout == SPILL_LAYOUT_CAPPED)
+        return bson_strdup_printf(
+            "Until --finish, programs may push to the array. --finish deletes all elements but %s "
+            "%" PRId64 " of each array, and the array is in '%s' from then on, no longer in '%s'. "
+            "Programs have to use the library then: a plain driver finds no array, and a push "
+            "begins a new one. The gateway does not serve this layout.",
+            spill_schema_of(planned)->keeps_top_n ? "the highest ranking" : "the newest",
+            planned->bounds.threshold, planned->collection, definition->collection);
     return bson_strdup_printf(
         "Programs with other drivers continue unchanged until a document has pages (it has the "
         "field %s)%s. Then they may %schange other fields. Only the library may %sedit elements, "
@@ -450,8 +464,9 @@ static spill_plan_item_t make_item(const spill_plan_t *plan,
     }
     item.migrate = item.possible && can_be_migrated(&item);
     if (item.migrate)
-        item.others = spill_plan_other_writers(item.planned.staged ? &item.planned.original
-                                                                   : &item.definition);
+        item.others = item.planned.staged
+                          ? spill_plan_other_writers(&item.planned.original, &item.definition)
+                          : spill_plan_other_writers(&item.definition, NULL);
     if (can_be_detected(path))
         item.detection = detection_of(&item, result);
     return item;

@@ -101,9 +101,11 @@ bool spill_plan_put_names(const spill_plan_t *plan, spill_definition_t *definiti
 
 /*
  * What other programs may do once an array is reshaped in place (docs/reference/allowed-writes.md).
- * Free it with bson_free.
+ * `planned`: the layout that a migration in two stages copies it to; NULL: it stays in place. Free
+ * the result with bson_free.
  */
-char *spill_plan_other_writers(const spill_definition_t *definition);
+char *spill_plan_other_writers(const spill_definition_t *definition,
+                               const spill_definition_t *planned);
 
 /* A string literal for the shell of the databases; free it with bson_free. */
 char *spill_plan_quoted(const char *text, size_t size);

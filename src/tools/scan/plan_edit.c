@@ -422,7 +422,8 @@ static bool append_text(const spill_plan_edit_t *edit, const spill_planned_t *pl
     bool other = edit->defined && is_other_layout(was, now);
     bool renamed = edit->defined && strcmp(was->pages_field, now->pages_field) != 0;
     if (strcmp(key, "otherWriters") == 0 && is_text && (other || renamed)) {
-        char *text = spill_plan_other_writers(planned->staged ? &planned->original : now);
+        char *text = planned->staged ? spill_plan_other_writers(&planned->original, now)
+                                     : spill_plan_other_writers(now, NULL);
         BSON_APPEND_UTF8(entry, key, text);
         bson_free(text);
         return true;
