@@ -2,6 +2,8 @@
 #include "bson/value.h"
 #include "util/error.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { SHOWN_MAX = 60 };
@@ -80,6 +82,29 @@ static bool is_refused(const notation_t *notation)
     return refused;
 }
 
+/* Without a wrong notation, libbson refuses numbers beyond the largest double. */
+static spill_code_t fail_number(const char *text, const char *end, spill_error_t *error)
+{
+    const char *at = text;
+    while (at < end) {
+        if (*at == '"') {
+            at = skip_string(at, end);
+            continue;
+        }
+        size_t size = 0;
+        while (at + size < end && at[size] != '\0' && strchr("+-.0123456789eE", at[size]))
+            size++;
+        char *number = bson_strndup(at, size);
+        bool beyond = isinf(strtod(number, NULL));
+        bson_free(number);
+        if (beyond)
+            break;
+        at += size > 0 ? size : 1;
+    }
+    return spill_fail(error, SPILL_PARSE, "malformed JSON at offset %zu: a number is out of range",
+                      (size_t)(at < end ? at - text : 0));
+}
+
 spill_code_t spill_json_refuse(const char *text, size_t size_bytes, spill_error_t *error)
 {
     const char *at = text, *end = text + size_bytes;
@@ -91,7 +116,7 @@ spill_code_t spill_json_refuse(const char *text, size_t size_bytes, spill_error_
             worst = next;
     }
     if (!worst.start)
-        return spill_fail(error, SPILL_PARSE, "malformed Extended JSON: its values are no BSON");
+        return fail_number(text, end, error);
     bool cut = worst.size > SHOWN_MAX;
     return spill_fail(error, SPILL_PARSE,
                       "malformed Extended JSON at offset %zu: %.*s%s is not a value of the type "

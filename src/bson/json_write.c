@@ -7,8 +7,10 @@
 #include "util/text.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 /* Deeper documents are left to libbson, which has a limit of its own. */
 enum { DEPTH_MAX = 50, EMPTY_BYTES = 5 };
@@ -55,6 +57,48 @@ static void put_number(writer_t *writer, const char *name, int64_t number)
     put(writer, text);
 }
 
+/* False: it is not finite. */
+static bool put_double(writer_t *writer, double number)
+{
+    char text[64];
+    if (!isfinite(number))
+        return false;
+    size_t length = (size_t)snprintf(text, sizeof text, "%.20g", number);
+    bool integer = strspn(text, "-0123456789") == length;
+    put(writer, writer->canonical ? "{ \"$numberDouble\" : \"" : "");
+    put(writer, text);
+    put(writer, integer ? ".0" : "");
+    put(writer, writer->canonical ? "\" }" : "");
+    return true;
+}
+
+/* False: a relaxed date before 1970, or after 9999. */
+static bool put_date(writer_t *writer, int64_t time_ms)
+{
+    enum { SECOND_MS = 1000 };
+    static const int64_t after_9999 = 253402300800 * SECOND_MS;
+    char text[96];
+    if (writer->canonical) {
+        snprintf(text, sizeof text, "{ \"$date\" : { \"$numberLong\" : \"%" PRId64 "\" } }",
+                 time_ms);
+        put(writer, text);
+        return true;
+    }
+    struct tm parts;
+    const time_t seconds = (time_t)(time_ms / SECOND_MS);
+    const int ms = (int)(time_ms % SECOND_MS);
+    if (time_ms < 0 || time_ms >= after_9999 || !gmtime_r(&seconds, &parts))
+        return false;
+    strftime(text, sizeof text, "{ \"$date\" : \"%Y-%m-%dT%H:%M:%S", &parts);
+    put(writer, text);
+    if (ms > 0) {
+        snprintf(text, sizeof text, ".%03d", ms);
+        put(writer, text);
+    }
+    put(writer, "Z\" }");
+    return true;
+}
+
 static bool put_value(writer_t *writer, const bson_iter_t *at, int depth);
 
 /* The rest of the iterator's members. */
@@ -94,6 +138,10 @@ static bool put_value(writer_t *writer, const bson_iter_t *at, int depth)
     case BSON_TYPE_INT64:
         put_number(writer, "$numberLong", bson_iter_int64(at));
         return true;
+    case BSON_TYPE_DOUBLE:
+        return put_double(writer, bson_iter_double(at));
+    case BSON_TYPE_DATE_TIME:
+        return put_date(writer, bson_iter_date_time(at));
     case BSON_TYPE_BOOL:
         put(writer, bson_iter_bool(at) ? "true" : "false");
         return true;

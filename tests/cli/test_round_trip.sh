@@ -172,8 +172,9 @@ expect 0 export "$source" ev
 mv out export.ndjson
 expect 0 export "$source" ev --documents --relaxed
 has out '"activityCount" : 0,'
+mv out documents.ndjson
 new_target "--preset feed --threshold 2 --page 3"
-expect 0 import "$db" ev out --quiet
+expect 0 import "$db" ev documents.ndjson --quiet
 same "removed elements of the open page"
 
 # ---- what cannot be imported ---------------------------------------------------------------------

@@ -144,6 +144,12 @@ cat small.bson >pipe.bson &
 expect 0 scan pipe.bson --quiet
 has out '500 documents'
 wait
+# A pipe in a folder is skipped: nobody may ever write to it.
+mkdir -p special/shop
+cp small.bson special/shop
+mkfifo special/shop/pipe.bson special/shop/small.metadata.json
+broken special 500 'special/shop/pipe.bson: this is not a file'
+has err 'special/shop/small.metadata.json: this is not a file'
 printf '{"_id":"\xc2\x9b31m\x7f","a\\u001b[31m":[1]}\n' >'terminal.ndjson'
 expect 0 scan terminal.ndjson --max-elements 0 --quiet
 has out '_id "\u009B31m\u007F"'

@@ -171,7 +171,14 @@ class Recording:
             return None
         return body["lsid"]["id"], body["txnNumber"], body.get("stmtId", body.get("stmtIds", [0])[0])
 
+    @staticmethod
+    def raises_rev(body):
+        """Is this the step before a delete, which shows whether the head lives on?"""
+        return body.get("update") == [{"$set": {"spill.f.rev": HEAD["spill"]["f"]["rev"] + 1}}]
+
     def run(self, name, body):
+        if self.raises_rev(body):
+            return {"ok": 1.0, "value": {"_id": 1}}
         key = self.key_of(body)
         if key is not None and key in self.record:
             return self.record[key]
@@ -189,7 +196,7 @@ class Recording:
 def deletes_of(answer):
     """The head of HEAD is deleted by a statement that names its incarnation; a plain one is not found."""
     def run(body):
-        deletes = "deletes" in body or body.get("remove")  # not the step that raises the head's rev
+        deletes = "deletes" in body or body.get("remove")
         return answer if deletes and "'spill.f.epoch': 5" in str(body) else {"ok": 1.0, "n": 0, "value": None}
     return run
 
@@ -197,6 +204,7 @@ def deletes_of(answer):
 def managed_start(answers, **options):
     recording = Recording({"find": lambda _: cursor("d.posts", HEAD | {"length": 2, "bytes": 99}),
                            "aggregate": lambda _: cursor("d.posts", HEAD),
+                           "findAndModify": lambda _: {"ok": 1.0, "value": None},
                            "update": lambda _: {"ok": 1.0, "n": 0, "nModified": 0}} | answers, **options)
     (server,), gateway = start(definitions=[DEFINITION], recorded=("d",), script=recording.script)
     return recording, server, gateway
@@ -230,7 +238,7 @@ def deletes_of_a_bulk_have_their_own_numbers():
 
 def an_update_that_ends_an_array_is_made_once():
     """{$set: {f: null}} on an adopted array without pages: its head's record of sessions ends with it."""
-    adopted = HEAD | {"spill": {"f": HEAD["spill"]["f"] | {"pages": bson.Int64(0)}}}
+    adopted = HEAD | {"spill": {"f": HEAD["spill"]["f"] | {"pages": bson.Int64(0), "first": bson.Int64(0)}}}
     ended = {"ok": 1.0, "value": {"_id": 1, "f": None}, "lastErrorObject": {"n": 1, "updatedExisting": True}}
 
     def modify(body):

@@ -235,10 +235,8 @@ static void put_page_of(gateway_fixture_t *fixture, const spill_drop_note_t *hea
 {
     char *put = bson_strdup_printf(
         "{\"insert\": \"c.pages\", \"documents\": [{\"_id\": {\"owner\": 1, \"page\": 0}, "
-        "\"owner\": 1, \"page\": 0, \"f\": "
-        "[0, "
-        "1], \"spill\": {\"first\": {\"$numberLong\": \"0\"}, \"epoch\": {\"$numberLong\": "
-        "\"%lld\"}, "
+        "\"owner\": 1, \"page\": 0, \"f\": [0, 1], \"spill\": {\"n\": {\"$numberLong\": "
+        "\"0\"}, \"first\": {\"$numberLong\": \"0\"}, \"epoch\": {\"$numberLong\": \"%lld\"}, "
         "\"src\": {\"$numberLong\": \"%lld\"}, \"rev\": {\"$numberLong\": \"%lld\"}}}]}",
         (long long)head->incarnation, (long long)head->rev, (long long)head->rev);
     gateway_try_direct(fixture, put, "n", "1");

@@ -632,8 +632,7 @@ static bool export_element(void *context, const spill_value_t *owner,
     return true;
 }
 
-/* Check an export as a read of all elements, oldest first. */
-static void do_export(sim_client_t *client, int owner)
+void sim_client_export(sim_client_t *client, int owner)
 {
     spill_run_t run = {0};
     spill_value_t value = sim_owner_value(client->world, owner);
@@ -652,6 +651,8 @@ static void do_export(sim_client_t *client, int owner)
         spill_slice_t slice = {.elements = elements, .count = run.count};
         sim_check_read(client, owner, span_since(client, owner, from), &options, &slice);
         bson_free(elements);
+    } else if (code == SPILL_CORRUPT && run.count == 0 && client->world->ends[owner].any) {
+        sim_saw(client->world, SIM_EXPORT_WITHOUT_HEAD);
     } else if (!sim_failed_by_fault(client, code)) {
         sim_fail(client->world, "owner %d: an export failed: %s", owner, error.message);
     }
@@ -747,7 +748,7 @@ static void run_action(sim_client_t *client)
         do_define(client);
         break;
     case SIM_ACTION_EXPORT:
-        do_export(client, owner);
+        sim_client_export(client, owner);
         break;
     case SIM_ACTION_VERIFY:
         if (sim_random_chance(&world->random, 500))

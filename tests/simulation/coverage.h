@@ -117,6 +117,7 @@
     X(HEAD_ENDED, "a head was ended by a statement of the gateway")                                \
     X(HEAD_ENDED_NOT, "... not: it had changed, or was absent")                                    \
     X(HEAD_DELETED, "another program deleted a head")                                              \
+    X(EXPORT_WITHOUT_HEAD, "an export reported pages without a head")                              \
     X(ALL_DROPPED, "the collection was dropped by a command of the gateway")                       \
     X(ALL_REFUSED, "... not: the server refused it")                                               \
     X(ALL_DELETED, "another program dropped the collection")                                       \

@@ -258,6 +258,8 @@ static void delete_by_another(sim_client_t *client, int owner)
     model_document_drop(world->store, &request);
     sim_model_drop(&world->plains[owner]);
     sim_saw(world, SIM_HEAD_DELETED);
+    if (sim_random_chance(&world->random, 200))
+        sim_client_export(client, owner);
 }
 
 bool sim_act_on_head(sim_client_t *client, int owner)

@@ -489,6 +489,12 @@ sim_trimming_t sim_retention(const sim_world_t *world);
 /* Open the array, or reopen it, with the current bounds. */
 bool sim_client_open(sim_client_t *client);
 
+/*
+ * Export an owner, and check it as a read of all elements, oldest first. An export also reports
+ * pages whose head was deleted without a drop.
+ */
+void sim_client_export(sim_client_t *client, int owner);
+
 /* Record a new append of `count` elements. */
 int sim_append_new(sim_client_t *client, int owner, int count, bool has_op);
 

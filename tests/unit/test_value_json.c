@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -249,13 +250,14 @@ static void test_errors_name_the_offset(void **state)
     assert_refused("\"a\\\0\"", 5, 2, "not an escape sequence");
 }
 
-/* Well-formed JSON with an invalid $-notation: libbson's message is passed on. */
+/* Well-formed JSON with an invalid $-notation: the message names the innermost one. */
 static void test_bad_notations(void **state)
 {
     (void)state;
-    assert_refused("{\"$oid\":\"xx\"}", 13, 0, "OID");
-    assert_refused("[{\"$numberLong\":\"5\",\"x\":1}]", 27, 0, "int64");
-    assert_refused("{\"a\":{\"$numberInt\":\"99999999999\"}}", 34, 0, "INT32");
+    assert_refused("{\"$oid\":\"xx\"}", 13, 0, "{\"$oid\":\"xx\"} is not");
+    assert_refused("[{\"$numberLong\":\"5\",\"x\":1}]", 27, 1, "that $numberLong names");
+    assert_refused("{\"a\":{\"$numberInt\":\"99999999999\"}}", 34, 5,
+                   "{\"$numberInt\":\"99999999999\"} is not");
     assert_refused("1e400", 5, 0, "out of range");
 }
 
@@ -368,6 +370,7 @@ static void test_changed_texts(void **state)
             accepted++;
             assert_true(spill_value_valid(&value));
         } else if (strstr(error.message, "malformed JSON at offset") == NULL &&
+                   strstr(error.message, "malformed JSON in line") == NULL &&
                    strstr(error.message, "out of range") == NULL) {
             fail_msg("%s: %s", text, error.message);
         }
@@ -404,10 +407,44 @@ static void documents_are_written_as_libbson_writes_them(void **state)
     assert_true(written > DOCUMENTS / 10);
 }
 
+/* Dates and doubles at the limits of each form. */
+static void dates_and_doubles_are_written_as_libbson_writes_them(void **state)
+{
+    (void)state;
+    static const int64_t dates[] = {
+        INT64_MIN,       -1,       0, 1, 999, 1000, 951782400000, 1700000000120, 253402300799999,
+        253402300800000, INT64_MAX};
+    static const double doubles[] = {0,    -0.0,  1,     -1,     0.1,     1e15,     1e20,
+                                     1e21, -1e22, 1e300, 5e-324, 1.0 / 3, INFINITY, (double)NAN};
+    int written = 0;
+    for (size_t i = 0; i < 2 * (sizeof dates / sizeof *dates + sizeof doubles / sizeof *doubles);
+         i++) {
+        bson_t document = BSON_INITIALIZER;
+        const bool canonical = i % 2 == 0;
+        const size_t at = i / 2, date_count = sizeof dates / sizeof *dates;
+        if (at < date_count)
+            BSON_APPEND_DATE_TIME(&document, "a", dates[at]);
+        else
+            BSON_APPEND_DOUBLE(&document, "a", doubles[at - date_count]);
+        spill_value_t value = spill_value_from_document(&document);
+        char *ours = spill_json_write(&value, canonical);
+        char *other = canonical ? bson_as_canonical_extended_json(&document, NULL)
+                                : bson_as_relaxed_extended_json(&document, NULL);
+        if (ours != NULL)
+            assert_string_equal(ours, other);
+        written += ours != NULL ? 1 : 0;
+        bson_free(ours);
+        bson_free(other);
+        bson_destroy(&document);
+    }
+    assert_int_equal(written, 42); /* not: 4 relaxed dates, 4 doubles that are not finite */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(documents_are_written_as_libbson_writes_them),
+        cmocka_unit_test(dates_and_doubles_are_written_as_libbson_writes_them),
         cmocka_unit_test(test_values_of_every_type),
         cmocka_unit_test(test_texts_that_end_inside_a_character),
         cmocka_unit_test(test_relaxed_writing),

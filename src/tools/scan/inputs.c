@@ -222,6 +222,13 @@ static spill_code_t names_in(const char *path, char ***names, size_t *count, spi
     return problem == 0 ? SPILL_OK : spill_fail_errno(error, problem, "cannot list %s", path);
 }
 
+/* Is it something without a length, such as a pipe? To open a pipe may wait for ever. */
+static bool is_special(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
 static spill_code_t list_folder(const listing_t *listing, const char *path, const char *database,
                                 bool inner, spill_error_t *error)
 {
@@ -232,6 +239,8 @@ static spill_code_t list_folder(const listing_t *listing, const char *path, cons
         const char *name = names[i];
         if (code == SPILL_OK && spill_file_is_folder(name) && !inner)
             code = list_folder(listing, name, base_name(name), true, error);
+        else if (is_special(name))
+            listing->missing(listing->context, name, "this is not a file");
         else if (spill_text_ends_with(name, ".metadata.json") ||
                  spill_text_ends_with(name, ".metadata.json.gz"))
             check_metadata(listing, name);
