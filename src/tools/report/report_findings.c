@@ -261,6 +261,9 @@ static void put_array(const spill_report_t *report, const spill_scan_finding_t *
     if (path->set)
         fprintf(to, " The elements are scalars, and each occurs once in its array (%s checked).",
                 spill_count_text((double)path->set_arrays).text);
+    spill_later_text_t later = spill_later_text(&path->growth_forecast, path->map);
+    if (later.text[0] != '\0')
+        fprintf(to, " A%s.", later.text + 1); /* "About" */
     if (path->growth_forecast.elapsed_ms > 0)
         fprintf(to, " %+" PRId64 " %s come in %s days.", path->growth_forecast.added,
                 path->map
