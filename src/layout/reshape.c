@@ -740,7 +740,7 @@ spill_code_t spill_unmanage_size(spill_owner_t *owner, int64_t *elements, int64_
             break;
         SPILL_TRY(count_miscount(owner, head, measuring.elements, &miscount, error));
     }
-    *elements = measuring.elements;
+    *elements = spill_state_count(&owner->array->definition, head);
     *bytes = document_bytes(owner, head, measuring.elements, measuring.bytes);
     return *bytes > SPILL_DOCUMENT_BYTES_MAX ? refuse_size(owner, *bytes, error) : SPILL_OK;
 }

@@ -96,7 +96,8 @@ spill_code_t spill_free_pages(const spill_owner_t *owner, spill_error_t *error);
 
 /*
  * Would spill_unmanage fit all elements into one document? *elements is their number, and *bytes
- * the highest size that the document can get. SPILL_TOO_BIG: no document can have that size.
+ * the highest size that the document can get: a page counts whole, also if some of its elements are
+ * trimmed. SPILL_TOO_BIG: no document can have that size.
  * SPILL_CONFLICT: the lease of a page still runs. Cost: one read for each page and one for the
  * head.
  */

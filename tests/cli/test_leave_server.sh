@@ -210,6 +210,16 @@ expect 0 migrate "$db" posts.comments --undo --execute --yes
 has after 'large 5 plain'
 expect 3 define "$db" posts.comments
 
+# ---- a trim that ends in the middle of a page ----------------------------------------------------
+
+expect 0 define "$db" trimmed --preset gateway --collection trimmed --array rows --threshold 4 --page 4 --quiet
+seq 13 | "$SPILLWAY" append "$db" trimmed one - --quiet >out 2>err || fail "append to one: $(cat err)"
+expect 0 trim "$db" trimmed one --keep 6
+expect 0 migrate "$db" trimmed --undo --json
+has out '"elements":6'
+expect 0 migrate "$db" trimmed --undo --execute --yes --json
+has out '"elements":6'
+
 # ---- many arrays that cannot be adopted ----------------------------------------------------------
 
 "$python" - "$uri" <<'EOF'
