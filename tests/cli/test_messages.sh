@@ -71,11 +71,11 @@ echo '{"by": "alice", "at": {"$date": {"$numberLong": "never"}}}' >bad.ndjson
 wrong 3 'bad.ndjson:1: malformed Extended JSON at offset 32: {"$numberLong": "never"}' \
     import db ev bad.ndjson --owner by
 printf '{"spillwayPlan": 1,\n "arrays": [\n  {"a" 1}]}' >plan.json
-wrong 3 'plan.json: malformed JSON in line 3, column 8 (offset 40): ' plan-set plan.json a.b --leave
+wrong 3 'plan.json: malformed JSON at offset 40 (line 3, column 8 of the text): ' plan-set plan.json a.b --leave
 printf '{"spillwayScan": 1, "x": {"$oid": "12"}}' >scan.json
 wrong 3 'scan.json: malformed Extended JSON at offset 25: {"$oid": "12"}' plan scan.json
 printf '{"spillwayScan": 1,\n}' >scan.json
-wrong 3 'scan.json: malformed JSON in line 2, column 1 (offset 20): ' plan scan.json
+wrong 3 'scan.json: malformed JSON at offset 20 (line 2, column 1 of the text): ' plan scan.json
 
 # ---- numbers and next commands -------------------------------------------------------------------
 
