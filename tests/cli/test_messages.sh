@@ -46,7 +46,7 @@ for option in tls-cert tls-key tls-ca; do
     touch there.pem
     files=(--tls-cert there.pem)
     [ "$option" = tls-cert ] && files=()
-    expect 3 serve "$server" --listen 127.0.0.1:0 "${files[@]}" "--$option" missing.pem
+    expect 2 serve "$server" --listen 127.0.0.1:0 "${files[@]}" "--$option" missing.pem
     has err "--$option: cannot open missing.pem: No such file or directory"
 done
 

@@ -104,7 +104,7 @@ def gateway_has_metrics():
             posts.update_one({"_id": "ada"}, {"$bit": {"f": {"and": 1}}})
         except pymongo.errors.OperationFailure as error:
             assert error.code == 115
-    take_scrape(int(gateway.line.rsplit(" ", 1)[1]))
+    take_scrape(gateway.metrics_port())
     gateway.stop()
 
 
