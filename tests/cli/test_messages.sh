@@ -93,6 +93,8 @@ END
 expect 0 scan users.ndjson
 has out "next: \`spillway plan' proposes a layout for each of these arrays."
 has out "application: the gateway \`spillway serve' (docs/how-to/run-gateway.md)"
+expect 0 scan users.ndjson --quiet
+grep -q 'next: `' out && fail "a remark with --quiet"
 expect 0 scan users.ndjson --max-elements 50000 --max-bytes 10MB
 grep -q 'next:' out && fail "a next command without a finding"
 expect 0 report users.ndjson --quiet -o users.html
