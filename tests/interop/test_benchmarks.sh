@@ -46,6 +46,7 @@ measures 20 bench_length --quick
 measures 4 bench_owners --quick --rounds 1 --program "$SPILLWAY"
 measures 6 bench_path --quick folder
 measures 3 bench_scan file.bson 1 1
+measures 4 bench_start --program "$SPILLWAY"
 
 server=${SPILLWAY_TEST_URI%/*}/
 measures 3 bench_consolidate --quick --collections 2 --documents 10 "$server"
