@@ -109,6 +109,9 @@ static void print_growth(const spill_scan_path_t *path, int64_t scanned_ms)
     spill_no_date_text_t why = spill_no_date_text(growth, &growth->limit);
     if (why.text[0] != '\0')
         printf("             %s\n", why.text);
+    spill_later_text_t later = spill_later_text(&path->growth_forecast, path->map);
+    if (later.text[0] != '\0')
+        printf("             %s\n", later.text);
 }
 
 /* If another document has more bytes of the path than the one with the longest array, print it. */

@@ -224,8 +224,8 @@ class Gateway:
         self.port = int(found.group(1))
 
     def metrics_port(self):
-        """Of the first line: '...; metrics on http://ADDRESS:PORT/metrics'."""
-        return int(re.search(r"metrics on http://[\d.]+:(\d+)/metrics$", self.line.rstrip()).group(1))
+        """Only with --metrics."""
+        return int(re.search(r"metrics on http://127\.0\.0\.1:(\d+)/metrics$", self.line)[1])
 
     def log_text(self):
         self.log.seek(0)
