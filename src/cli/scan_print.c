@@ -409,7 +409,7 @@ static void print_next(const spill_scan_result_t *result)
              "of the\napplication: the gateway `spillway serve' (docs/how-to/run-gateway.md)");
 }
 
-void spill_cli_print_scan(const spill_scan_result_t *result)
+void spill_cli_print_scan(const spill_scan_result_t *result, bool next)
 {
     int64_t findings = (int64_t)result->finding_count;
     int64_t collections = (int64_t)result->collection_count;
@@ -422,7 +422,8 @@ void spill_cli_print_scan(const spill_scan_result_t *result)
     for (size_t i = 0; i < result->finding_count; i++)
         print_finding(result, &result->findings[i]);
     print_interval_meaning(result);
-    print_next(result);
+    if (next)
+        print_next(result);
     print_collections(result);
 }
 
