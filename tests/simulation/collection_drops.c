@@ -136,7 +136,8 @@ void sim_deliver_all(sim_world_t *world, const sim_message_t *message, spill_dro
         attempt->announced = true;
         break;
     case SIM_MESSAGE_DROP_ALL:
-        *done = !sim_random_chance(&world->random, REFUSED);
+        attempt->denied = sim_random_chance(&world->random, REFUSED) || attempt->denied;
+        *done = !attempt->denied;
         if (!*done)
             break;
         drop_heads(world, message->head, incarnation);

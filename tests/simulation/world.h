@@ -237,6 +237,7 @@ typedef struct sim_attempt {
     int64_t incarnation, collection;
     bool announced, refused; /* as the store has it */
     bool wanted;             /* no client has withdrawn it */
+    bool denied; /* by the server, which denies a late delivery of the same command as well */
 } sim_attempt_t;
 
 typedef struct sim_drops_all {
