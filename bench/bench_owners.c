@@ -12,20 +12,15 @@
  * whether the bars are met.
  */
 #include "measure.h"
+#include "program.h"
 #include "store/embedded/kv_rocksdb.h"
 
 #include <bson/bson.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <rocksdb/c.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-extern char **environ;
 
 typedef struct sizes {
     int64_t elements;
@@ -86,27 +81,10 @@ static char *path_of(const bench_t *bench, const char *name)
 
 /* ---- the two sides --------------------------------------------------------------------------- */
 
-/* Run the program, with its output in /dev/null. Return the seconds that it took. */
-static double run_program(const bench_t *bench, char *const arguments[])
-{
-    pid_t process;
-    int status;
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    double start = measure_now();
-    if (posix_spawn(&process, bench->program, &actions, NULL, arguments, environ) != 0)
-        measure_stop("%s: cannot be run", bench->program);
-    if (waitpid(process, &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        measure_stop("spillway %s failed", arguments[1]);
-    posix_spawn_file_actions_destroy(&actions);
-    return measure_now() - start;
-}
-
 static double read_whole(const bench_t *bench, const char *command, char *store)
 {
     char *const arguments[] = {(char *)bench->program, (char *)command, store, "events", NULL};
-    return run_program(bench, arguments);
+    return program_run(arguments);
 }
 
 static double import_file(const bench_t *bench, char *store, char *input)
@@ -115,8 +93,8 @@ static double import_file(const bench_t *bench, char *store, char *input)
         (char *)bench->program, "define", store, "events", "--preset", "feed", NULL};
     char *const import[] = {
         (char *)bench->program, "import", store, "events", input, "--owner", "o", "--quiet", NULL};
-    run_program(bench, define);
-    return run_program(bench, import);
+    program_run(define);
+    return program_run(import);
 }
 
 /* Read every record by one iterator. */
@@ -253,10 +231,8 @@ int main(int argc, char **argv)
     }
     if (bench.rounds < 1 || bench.rounds > ROUNDS_MAX)
         measure_stop("--rounds is between 1 and %d", ROUNDS_MAX);
-    if (!bench.program) { /* the build folder has the program; this one is in its folder bench */
-        const char *slash = strrchr(argv[0], '/');
-        program =
-            bson_strdup_printf("%.*s../spillway", slash ? (int)(slash - argv[0] + 1) : 0, argv[0]);
+    if (!bench.program) {
+        program = program_beside(argv[0]);
         bench.program = program;
     }
     bench.folder = measure_folder(parent);

@@ -77,6 +77,14 @@ static double cost(const measure_side_t *side, int threads)
            ((double)threads * count);
 }
 
+static void judge_time(measure_report_t *report, const measure_figure_t *figure, double us)
+{
+    bool kept = us <= figure->us_max;
+    printf("%-16s %10.2f %10s %8s  <= %5.2f  %-4s the time of ours, in us\n", figure->name, us, "",
+           "", figure->us_max, kept ? "ok" : "FAIL");
+    report->failed |= !kept;
+}
+
 void measure_figure(measure_report_t *report, const measure_figure_t *figure)
 {
     double ours[ROUNDS_MAX];
@@ -98,10 +106,13 @@ void measure_figure(measure_report_t *report, const measure_figure_t *figure)
     const char *verdict = figure->bar == 0 ? "" : kept ? "ok" : "FAIL";
     if (figure->bar > 0)
         snprintf(bar, sizeof bar, "%s %5.2f", figure->at_most ? "<=" : ">=", figure->bar);
-    printf("%-16s %10.2f %10.2f %8.2f  %-8s  %-4s %s\n", figure->name, measure_median(ours, rounds),
+    double us = measure_median(ours, rounds);
+    printf("%-16s %10.2f %10.2f %8.2f  %-8s  %-4s %s\n", figure->name, us,
            measure_median(other, rounds), ratio, bar, verdict, figure->what);
-    fflush(stdout);
     report->failed |= figure->bar > 0 && !kept;
+    if (figure->us_max > 0)
+        judge_time(report, figure, us);
+    fflush(stdout);
 }
 
 void measure_print_bar(measure_report_t *report, double value, double bar, bool at_most)

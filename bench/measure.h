@@ -58,8 +58,9 @@ typedef struct measure_side {
 typedef struct measure_figure {
     const char *name;
     const char *what;
-    double bar;   /* 0: none */
-    bool at_most; /* ours / other, a ratio of costs; else other / ours, how many times faster */
+    double bar;    /* 0: none */
+    bool at_most;  /* ours / other, a ratio of costs; else other / ours, how many times faster */
+    double us_max; /* a second bar: the median microseconds of one operation of ours; 0: none */
     int threads;
     int rounds;
     measure_side_t ours;
@@ -78,7 +79,8 @@ void measure_print_header(void);
 
 /*
  * Measure a figure and print a line: the medians of both sides' rounds in microseconds per
- * operation, the median of the rounds' ratios, and whether it meets the bar.
+ * operation, the median of the rounds' ratios, and whether it meets the bar. A second line is about
+ * us_max, if the figure has it.
  */
 void measure_figure(measure_report_t *report, const measure_figure_t *figure);
 

@@ -33,6 +33,8 @@ install(FILES service/spillway-serve.service service/spillway-sweep@.service
     DESTINATION ${CMAKE_INSTALL_DATADIR}/spillway)
 install(FILES monitoring/alerts.yml monitoring/dashboard.json monitoring/prometheus.yml
     DESTINATION ${CMAKE_INSTALL_DATADIR}/spillway/monitoring)
+# Messages and alerts name pages as docs/..., so the folder keeps its name.
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES man/spillway.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 
 # The program prints the completions from the tables of its options.

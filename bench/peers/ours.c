@@ -185,8 +185,8 @@ static void all(void *connection, const char *owner, peer_visit_fn visit, void *
 }
 
 #define OURS                                                                                       \
-    .close = close_ours, .join = join, .leave = leave, .fill = fill, .append = append, .add = add, \
-    .page = page, .all = all
+    .takes_ops = true, .close = close_ours, .join = join, .leave = leave, .fill = fill,            \
+    .append = append, .add = add, .page = page, .all = all
 
 const peer_t peer_ours_embedded = {.name = "ours, embedded",
                                    .id = "ours-embedded",

@@ -36,7 +36,8 @@ typedef struct peer {
     const char *name;
     const char *id; /* its name in results */
     peer_home_t home;
-    bool racy; /* known to lose elements: takes part only in the works that count losses */
+    bool racy;      /* known to lose elements: takes part only in the works that count losses */
+    bool takes_ops; /* `append` uses `op` */
 
     void *(*open)(const peer_place_t *place);
     void (*close)(void *peer);

@@ -33,8 +33,8 @@ static const peer_t *const peers[] = {&peer_ours_embedded, &peer_rocksdb,       
                                       &peer_push,          &peer_racy,           &peer_safe,
                                       &peer_referenced,    &peer_bucket};
 
-static const work_t *const works[] = {&work_append, &work_threads, &work_long, &work_add,
-                                      &work_feed,   &work_race,    &work_kill};
+static const work_t *const works[] = {&work_append, &work_threads, &work_long, &work_ids,
+                                      &work_add,    &work_feed,    &work_race, &work_kill};
 
 typedef struct settings {
     works_options_t works;

@@ -198,6 +198,52 @@ static void run_long(const peer_t *peer, const peer_place_t *place, const works_
     peer->close(task.opened);
 }
 
+/* ---- with operation ids ---------------------------------------------------------------------- */
+
+/*
+ * Append an element with a new id, and return the microseconds. A peer without operation ids stores
+ * the id and checks it. *base: the operation's, and then the next one's.
+ */
+static double timed_with_id(const peer_t *peer, void *connection, int64_t number, int64_t *base)
+{
+    static const char owner[] = "owner-000000";
+    uint8_t element[ELEMENT_BYTES];
+    char id[24];
+    peer_op_t op = {.id = id, .base = *base};
+    bool appended = true;
+    snprintf(id, sizeof id, "%" PRId64, number);
+    measure_element(element, (uint64_t)number);
+    double from = measure_now();
+    if (peer->takes_ops)
+        *base = peer->append(connection, owner, element, &op);
+    else
+        appended = peer->add(connection, owner, INT64_C(1600000000000) + number * 1000, element);
+    double us = (measure_now() - from) * 1e6;
+    if (!appended)
+        measure_stop("%s: element %" PRId64 " was not appended", peer->name, number);
+    return us;
+}
+
+static void run_ids(const peer_t *peer, const peer_place_t *place, const works_options_t *options,
+                    row_t *row)
+{
+    peer_place_t with_ids = *place;
+    with_ids.ids = !peer->takes_ops;
+    if (!peer->takes_ops && !peer->add)
+        return;
+    task_t task = open_task(peer, &with_ids, options, 1);
+    void *connection = peer->join(task.opened);
+    spill_samples_t samples = {0};
+    int64_t base = 0;
+    double from = measure_now();
+    for (int i = 0; i < options->appends && measure_now() - from < options->seconds; i++)
+        spill_samples_add(&samples, timed_with_id(peer, connection, i, &base));
+    add_rate(row, &samples, measure_now() - from);
+    spill_samples_release(&samples);
+    peer->leave(connection);
+    peer->close(task.opened);
+}
+
 /* ---- with an id check ------------------------------------------------------------------------ */
 
 /* One of eight ids exists already. */
@@ -333,6 +379,12 @@ const work_t work_append = {.name = "append",
 const work_t work_threads = {
     .name = "threads", .columns = {APPEND_COLUMNS, BYTES_COLUMNS}, .run = run_threads};
 const work_t work_long = {.name = "long", .columns = {APPEND_COLUMNS}, .run = run_long};
+const work_t work_ids = {.name = "ids",
+                         .columns = {{"appends", "appends", 0},
+                                     {"perSecond", "app./s", 0},
+                                     {"p50Us", "p50 us", 1},
+                                     {"p99Us", "p99 us", 1}},
+                         .run = run_ids};
 const work_t work_add = {.name = "add",
                          .columns = {{"adds", "adds", 0},
                                      {"perSecond", "adds/s", 0},

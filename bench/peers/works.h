@@ -42,7 +42,8 @@ typedef struct work {
 
 void row_add(row_t *row, double figure);
 
-extern const work_t work_append, work_threads, work_long, work_add, work_feed; /* speed.c */
-extern const work_t work_race, work_kill;                                      /* loss.c */
+extern const work_t work_append, work_threads, work_long, work_ids, work_add,
+    work_feed;                            /* speed.c */
+extern const work_t work_race, work_kill; /* loss.c */
 
 #endif

@@ -411,8 +411,9 @@ static spill_code_t fail_malformed(const scan_t *scan, spill_error_t *error)
     if (line == 1)
         return spill_fail(error, SPILL_PARSE, "malformed JSON at offset %zu: %s", offset,
                           scan->problem);
-    return spill_fail(error, SPILL_PARSE, "malformed JSON in line %zu, column %zu (offset %zu): %s",
-                      line, (size_t)(scan->at - begin) + 1, offset, scan->problem);
+    return spill_fail(error, SPILL_PARSE,
+                      "malformed JSON at offset %zu (line %zu, column %zu of the text): %s", offset,
+                      line, (size_t)(scan->at - begin) + 1, scan->problem);
 }
 
 spill_code_t spill_json_check(const char *text, size_t size_bytes, spill_json_kind_t *kind,

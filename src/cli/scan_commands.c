@@ -94,7 +94,7 @@ static spill_exit_t print_result(const spill_invocation_t *invocation,
     if (invocation->json)
         spill_scan_write_json(result, spill_cli_shown_source(invocation, result), stdout);
     else
-        spill_cli_print_scan(result);
+        spill_cli_print_scan(result, !invocation->quiet);
     spill_cli_print_problems(result);
     if (spill_cli_flush(&error) != SPILL_OK)
         return spill_cli_fail(&error);

@@ -95,8 +95,8 @@ const char *spill_cli_shown_source(const spill_invocation_t *invocation,
 /* For spill_scan_options_t: show the progress of a scan; the context is a spill_cli_progress_t. */
 void spill_cli_show_scan(void *context, const spill_scan_progress_t *progress);
 
-/* Print on stdout. */
-void spill_cli_print_scan(const spill_scan_result_t *result);
+/* Print on stdout. `next`: with the next command, if an array has a finding. */
+void spill_cli_print_scan(const spill_scan_result_t *result, bool next);
 
 /* Print on stderr, one per line. */
 void spill_cli_print_problems(const spill_scan_result_t *result);

@@ -109,6 +109,9 @@ static void print_growth(const spill_scan_path_t *path, int64_t scanned_ms)
     spill_no_date_text_t why = spill_no_date_text(growth, &growth->limit);
     if (why.text[0] != '\0')
         printf("             %s\n", why.text);
+    spill_later_text_t later = spill_later_text(&path->growth_forecast, path->map);
+    if (later.text[0] != '\0')
+        printf("             %s\n", later.text);
 }
 
 /* If another document has more bytes of the path than the one with the longest array, print it. */
@@ -406,7 +409,7 @@ static void print_next(const spill_scan_result_t *result)
              "of the\napplication: the gateway `spillway serve' (docs/how-to/run-gateway.md)");
 }
 
-void spill_cli_print_scan(const spill_scan_result_t *result)
+void spill_cli_print_scan(const spill_scan_result_t *result, bool next)
 {
     int64_t findings = (int64_t)result->finding_count;
     int64_t collections = (int64_t)result->collection_count;
@@ -419,7 +422,8 @@ void spill_cli_print_scan(const spill_scan_result_t *result)
     for (size_t i = 0; i < result->finding_count; i++)
         print_finding(result, &result->findings[i]);
     print_interval_meaning(result);
-    print_next(result);
+    if (next)
+        print_next(result);
     print_collections(result);
 }
 

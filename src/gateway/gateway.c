@@ -92,8 +92,11 @@ static spill_code_t fit_files(running_t *running, spill_error_t *error)
 static spill_code_t check_readable(const char *option, const char *path, spill_error_t *error)
 {
     int file = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    if (path && file < 0)
-        return spill_fail_errno(error, errno, "--%s: cannot open %s", option, path);
+    if (path && file < 0) {
+        const int problem = errno;
+        return spill_fail(error, SPILL_INVALID, "--%s: cannot open %s: %s", option, path,
+                          strerror(problem));
+    }
     if (file >= 0)
         close(file);
     return SPILL_OK;
@@ -103,16 +106,17 @@ static spill_code_t read_tls(const spill_gateway_options_t *options, spill_tls_c
                              spill_error_t *error)
 {
     *tls = NULL;
+    if (!options->tls_certificate && (options->tls_key || options->tls_authority ||
+                                      options->tls_client != SPILL_TLS_CLIENT_NONE))
+        return spill_fail(error, SPILL_INVALID,
+                          "--tls-key, --tls-ca and --tls-client need --tls-cert");
+    if (!options->tls_certificate)
+        return SPILL_OK;
     SPILL_TRY(check_readable("tls-cert", options->tls_certificate, error));
     SPILL_TRY(check_readable("tls-key", options->tls_key, error));
     SPILL_TRY(check_readable("tls-ca", options->tls_authority, error));
-    if (options->tls_certificate)
-        return spill_tls_serve(options->tls_certificate, options->tls_key, options->tls_authority,
-                               options->tls_client, tls, error);
-    if (options->tls_key || options->tls_authority || options->tls_client != SPILL_TLS_CLIENT_NONE)
-        return spill_fail(error, SPILL_INVALID,
-                          "--tls-key, --tls-ca and --tls-client need --tls-cert");
-    return SPILL_OK;
+    return spill_tls_serve(options->tls_certificate, options->tls_key, options->tls_authority,
+                           options->tls_client, tls, error);
 }
 
 spill_code_t spill_gateway_check_options(const spill_gateway_options_t *options,

@@ -196,7 +196,8 @@ static void print_refusals(FILE *to, spill_activity_t *activity)
         spill_html_text(to, operation_text(&rows[i]));
         fprintf(to, "</td><td>%d</td><td>%" PRId64 "</td></tr>\n", rows[i].code, rows[i].count);
     }
-    fputs("</tbody></table>\n<p class=\"note\">The codes are in docs/reference/gateway.md.</p>\n",
+    fputs("</tbody></table>\n<p class=\"note\">docs/reference/gateway.md explains the codes. An "
+          "installation has it in share/doc/spillway.</p>\n",
           to);
 }
 

@@ -187,21 +187,25 @@ spill_code_t spill_outlier_find_dropped(const spill_owner_t *owner, int64_t *inc
                                                   : SPILL_OK;
 }
 
-/* What is certain is forgotten last: another client may have announced a later end meanwhile. */
+/*
+ * What is certain is forgotten last: another client may have announced a later end meanwhile. It is
+ * also forgotten if it is not believed, because the head was restored from a dump: later, when
+ * another program has replaced that head, its pages would be deleted by the note.
+ */
 static spill_code_t finish_old_note(const spill_owner_t *owner, const spill_drop_note_t *note,
                                     int64_t incarnation, spill_error_t *error)
 {
     bool any = false;
     spill_store_t *store = owner->array->store;
     const spill_definition_t *definition = &owner->array->definition;
-    const spill_drop_note_t certain = {.incarnation = incarnation, .rev = SPILL_DROP_IS_CERTAIN};
+    const spill_drop_note_t certain = {.incarnation =
+                                           incarnation > note->ended ? incarnation : note->ended,
+                                       .rev = SPILL_DROP_IS_CERTAIN};
     if (incarnation > 0)
         SPILL_TRY(spill_outlier_drop_left_over(owner, incarnation, &any, error));
     if (note->incarnation > incarnation)
         SPILL_TRY(spill_store_forget_drop(store, definition, owner->value, note, error));
-    return incarnation > 0
-               ? spill_store_forget_drop(store, definition, owner->value, &certain, error)
-               : SPILL_OK;
+    return spill_store_forget_drop(store, definition, owner->value, &certain, error);
 }
 
 /*
@@ -349,7 +353,8 @@ spill_code_t spill_outlier_drop_closed(spill_owner_t *owner, int64_t incarnation
     bool done;
     spill_store_t *store = owner->array->store;
     const spill_definition_t *definition = &owner->array->definition;
-    const spill_drop_note_t note = {.incarnation = incarnation, .rev = SPILL_DROP_IS_CERTAIN};
+    const spill_drop_note_t note = {
+        .incarnation = incarnation, .rev = SPILL_DROP_IS_CERTAIN, .at_once = true};
     spill_tail_forget(owner);
     if (store->ops->note_drop)
         SPILL_TRY(spill_store_note_drop(store, definition, owner->value, &note, error));

@@ -33,8 +33,8 @@ spill_code_t spill_outlier_find_dropped(const spill_owner_t *owner, int64_t *inc
 /* Finish the drop that such a note announces or reports, if there is one. */
 spill_code_t spill_outlier_finish_noted(const spill_owner_t *owner, spill_error_t *error);
 /*
- * The same, and forget the note, which has stayed for its time. If it is not believed by now, only
- * forget what it announces. Cost: about five small requests.
+ * The same, and forget the note, which has stayed for its time, even if it is not believed by now.
+ * Cost: about five small requests.
  */
 spill_code_t spill_outlier_finish_old(const spill_owner_t *owner, spill_error_t *error);
 

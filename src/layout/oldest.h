@@ -10,7 +10,6 @@
 /*
  * Keep oldest: did a drop close the tail and not yet delete the head? All elements still exist, and
  * any client that reads the tail may finish the drop. False for other layouts. Cost: two reads.
- *
  */
 spill_code_t spill_outlier_drop_has_begun(const spill_owner_t *owner, bool *begun,
                                           spill_error_t *error);

@@ -10,7 +10,6 @@
  * the function only reports. An operation of a living client may be among them; both clients then
  * do its steps. The store finds pages without a head (SPILL_LIST_ORPHANS). `summed`: the caller has
  * compared the summary with the elements; it is compared again only if something was found.
- *
  */
 typedef void (*spill_half_done_fn)(void *context, int64_t page, const char *text);
 spill_code_t spill_outlier_repair(spill_owner_t *owner, bool look_only, bool summed,

@@ -25,7 +25,8 @@ typedef struct spill_drop_note {
     int64_t incarnation;
     int64_t rev;   /* of the head that was about to be deleted */
     int64_t ended; /* in the answer of find_drop */
-    bool old;      /* forget_drop: only a note that has stayed for its time */
+    bool old;      /* forget_drop, announced: only a note that has stayed for its time */
+    bool at_once;  /* forget_drop, certain: a young note, too, because no page can be put late */
 } spill_drop_note_t;
 
 /* A drop of the collection of all heads, which have incarnations up to this one. */

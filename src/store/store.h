@@ -312,9 +312,9 @@ typedef struct spill_store_ops {
                                   spill_error_t *error);
     /*
      * With SPILL_DROP_IS_CERTAIN: the pages up to this incarnation are deleted; forget the note if
-     * it names no later one and has stayed for its time. With another `rev`: the head lives on;
-     * forget what was announced for this incarnation or an earlier one, at this rev or a lower one.
-     * Another client may be about to end the head at a later rev.
+     * it names no later one and, without `at_once`, has stayed for its time. With another `rev`:
+     * the head lives on; forget what was announced for this incarnation or an earlier one, at this
+     * rev or a lower one. Another client may be about to end the head at a later rev.
      */
     spill_code_t (*forget_drop)(spill_store_t *store, const spill_definition_t *definition,
                                 const spill_value_t *owner, const spill_drop_note_t *note,

@@ -100,6 +100,7 @@ typedef struct described {
     spill_status_kind_t kind;
     bool unfinished;
     bool adopts; /* an adopter's entry (layout/adoption.h) */
+    bool passes; /* a pass's entry */
 } described_t;
 
 static void release(described_t *job)
@@ -172,6 +173,9 @@ static void describe_import(const char *shown, const entry_t *entry, described_t
     job->name = bson_strdup(definition);
 }
 
+/* The entry of a pass that reshapes arrays (tools/migrate/migrate_place.h). */
+#define PASS_SUFFIX ":migrate.at"
+
 /* A pass that reshapes arrays. It has not ended. */
 static void describe_pass(const char *shown, const entry_t *entry, described_t *job)
 {
@@ -179,6 +183,7 @@ static void describe_pass(const char *shown, const entry_t *entry, described_t *
                                                    : "Its first owners are not done yet";
     job->kind = SPILL_STATUS_MIGRATION;
     job->unfinished = true;
+    job->passes = true;
     job->state = bson_strdup_printf(
         "a pass over the owners of '%s' was interrupted, or is running. %s", job->name, done);
     job->finish = bson_strdup_printf("spillway migrate %s PLAN --execute", shown);
@@ -207,7 +212,7 @@ static const struct {
     void (*describe)(const char *shown, const entry_t *entry, described_t *job);
 } SUFFIXES[] = {
     {":migrate", describe_migration},
-    {":migrate.at", describe_pass},
+    {PASS_SUFFIX, describe_pass},
     {":convert", describe_conversion},
     {":consolidate", describe_consolidation},
 };
@@ -282,6 +287,12 @@ static bool is_dead(const entry_t *entry)
            errno == ESRCH;
 }
 
+/* Was the adopter of an entry killed? `left_us` is how long the entry counts. */
+static bool was_killed(const entry_t *entry, int64_t left_us)
+{
+    return left_us <= 0 || is_dead(entry);
+}
+
 /*
  * `left_us` is how long the entry counts: its updates may still be on their way to the server. If
  * the program may run, its entry has no command yet.
@@ -310,17 +321,72 @@ static void describe_adopted(const entry_t *entry, int64_t now_us, int64_t left_
     job->state = bson_string_free(state, false);
 }
 
-/* The entry may have stayed when the definition was dropped. */
+/* *passes: a pass over the owners of this definition has not ended. */
+static spill_code_t has_pass(spill_store_t *store, const char *name, bool *passes,
+                             spill_error_t *error)
+{
+    SPILL_SCOPED(spill_free_document) bson_t *document = NULL;
+    SPILL_SCOPED(spill_free_text) char *entry = bson_strdup_printf("%s" PASS_SUFFIX, name);
+    SPILL_TRY(store->ops->catalog_get(store, SPILL_CATALOG_JOB, entry, &document, error));
+    *passes = document != NULL;
+    return SPILL_OK;
+}
+
+/*
+ * The entry may have stayed when the definition was dropped. If a pass has not ended, its state
+ * names the killed adopter (look_at_pass): one job has one line, and one command.
+ */
 static spill_code_t look_at_adopted(spill_store_t *store, const entry_t *entry, described_t *job,
                                     spill_error_t *error)
 {
     spill_definition_t definition;
     int64_t now_us;
     SPILL_TRY(spill_store_now(store, &now_us, error));
-    describe_adopted(entry, now_us, spill_adopter_left_us(store, entry->ends_ms, now_us), job);
+    int64_t left_us = spill_adopter_left_us(store, entry->ends_ms, now_us);
+    bool passes = false;
+    describe_adopted(entry, now_us, left_us, job);
+    if (was_killed(entry, left_us))
+        SPILL_TRY(has_pass(store, job->name, &passes, error));
     spill_code_t code = spill_store_definition(store, job->name, &definition, error);
-    job->unfinished = code == SPILL_OK;
+    job->unfinished = code == SPILL_OK && !passes;
     return code == SPILL_NOT_FOUND ? SPILL_OK : code;
+}
+
+/* Append to the pass's state that the adopter of this entry was killed. *killed: it was. */
+static spill_code_t add_killed(spill_store_t *store, const char *entry_name, described_t *job,
+                               bool *killed, spill_error_t *error)
+{
+    int64_t now_us;
+    SPILL_SCOPED(spill_free_document) bson_t *document = NULL;
+    SPILL_TRY(store->ops->catalog_get(store, SPILL_CATALOG_JOB, entry_name, &document, error));
+    if (!document)
+        return SPILL_OK;
+    const entry_t entry = read_entry(document);
+    SPILL_TRY(spill_store_now(store, &now_us, error));
+    *killed = was_killed(&entry, spill_adopter_left_us(store, entry.ends_ms, now_us));
+    if (!*killed)
+        return SPILL_OK;
+    char *state =
+        bson_strdup_printf("%s. Process %" PRId64 " on %s was killed while it adopted arrays",
+                           job->state, entry.pid, entry.host);
+    bson_free(job->state);
+    job->state = state;
+    return SPILL_OK;
+}
+
+/* Each process that was killed while it adopted arrays on a server has left an entry: name one. */
+static spill_code_t look_at_pass(spill_store_t *store, described_t *job, spill_error_t *error)
+{
+    SPILL_SCOPED(spill_listing_release) spill_listing_t entries = SPILL_LISTING_INIT;
+    char name[SPILL_NAME_SIZE];
+    bool killed = false;
+    SPILL_TRY(spill_adopters_list(store, &entries, error));
+    for (size_t i = 0; i < entries.count && !killed; i++) {
+        const char *entry_name = spill_listing_item(&entries, i).text;
+        if (spill_adopter_split(entry_name, name) && strcmp(name, job->name) == 0)
+            SPILL_TRY(add_killed(store, entry_name, job, &killed, error));
+    }
+    return SPILL_OK;
 }
 
 /*
@@ -361,6 +427,8 @@ static spill_code_t look_at_definition(spill_store_t *store, const entry_t *entr
         return look_at_dropped(store, job, error);
     if (job->kind == SPILL_STATUS_MIGRATION && entry->original[0] != '\0')
         return look_at_migration(store, entry, job, error);
+    if (job->passes)
+        return look_at_pass(store, job, error);
     return job->adopts ? look_at_adopted(store, entry, job, error) : SPILL_OK;
 }
 

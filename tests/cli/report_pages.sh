@@ -12,7 +12,7 @@ start = datetime.datetime(2024, 1, 1, tzinfo=datetime.timezone.utc)
 with open("feeds.ndjson", "w") as out:
     for owner in range(60):
         hours = 6 + owner % 7
-        times = [start + datetime.timedelta(hours=h, minutes=owner) for h in range(0, 24 * 400, hours)]
+        times = [start + datetime.timedelta(hours=h, minutes=owner) for h in range(0, 24 * 400 + 6 * (owner == 0), hours)]
         name = sys.argv[1].replace("\\/", "/") + "\u202e\x07" if owner == 0 else f"feed{owner}"
         out.write(json.dumps({
             "_id": name, "vector": [0.5] * 300,

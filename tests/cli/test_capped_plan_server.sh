@@ -13,7 +13,7 @@ sensors = pymongo.MongoClient(sys.argv[1]).get_default_database().sensors
 sensors.insert_many([{'_id': i, 'site': 's', 'readings': [{'n': n} for n in range(length)]}
                      for i, length in enumerate([12000, 50, 101])])" "$uri" || fail "inserting"
 expect 0 plan "$db" --output plan.json
-expect 0 plan-set plan.json sensors.readings --layout capped --threshold 100 --migrate
+expect 0 plan-set plan.json sensors.readings --layout capped --threshold 100 --order oldest-first --migrate
 has out "otherWriters"
 expect 0 migrate "$db" plan.json
 has out "11901 elements are not kept there: --finish deletes them for good"

@@ -69,6 +69,14 @@ has out "{\"definition\":\"ev\",\"owner\":\"$owner\",\"page\":"
 expect 3 export db ev "$owner"
 [ "$(grep -o "\"$owner\"" err | wc -l)" = 1 ] || fail "the owner is named more than once: $(cat err)"
 
+# A copy leaves out the damaged owners, and says how to read what is left of them.
+expect 3 copy db copied --partial
+has err " copied; damaged owners are left out: \`spillway export STORE NAME OWNER --partial' writes what can be read of one"
+! grep -q 'run the same command' err || fail "a copy of what can be read has nothing to continue: $(cat err)"
+expect 0 export copied ev --quiet
+[ -s out ] || fail "the copy is empty"
+clean copied
+
 # ---- backup --------------------------------------------------------------------------------------
 
 expect 3 backup db saved

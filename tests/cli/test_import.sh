@@ -286,7 +286,7 @@ expect 3 import "$db" ev "$work" --owner by
 has err "$work is a folder; import takes a file"
 expect 3 import "$db" ev events.ndjson
 has err "--owner"
-expect 2 import "$db" ev uri --owner by
+expect 3 import "$db" ev uri --owner by
 expect 2 import "$db" ev events.ndjson --owner by --format xml
 : >uri
 expect 2 import "$db" ev uri --owner by

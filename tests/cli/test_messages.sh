@@ -46,7 +46,7 @@ for option in tls-cert tls-key tls-ca; do
     touch there.pem
     files=(--tls-cert there.pem)
     [ "$option" = tls-cert ] && files=()
-    expect 3 serve "$server" --listen 127.0.0.1:0 "${files[@]}" "--$option" missing.pem
+    expect 2 serve "$server" --listen 127.0.0.1:0 "${files[@]}" "--$option" missing.pem
     has err "--$option: cannot open missing.pem: No such file or directory"
 done
 
@@ -71,11 +71,11 @@ echo '{"by": "alice", "at": {"$date": {"$numberLong": "never"}}}' >bad.ndjson
 wrong 3 'bad.ndjson:1: malformed Extended JSON at offset 32: {"$numberLong": "never"}' \
     import db ev bad.ndjson --owner by
 printf '{"spillwayPlan": 1,\n "arrays": [\n  {"a" 1}]}' >plan.json
-wrong 3 'plan.json: malformed JSON in line 3, column 8 (offset 40): ' plan-set plan.json a.b --leave
+wrong 3 'plan.json: malformed JSON at offset 40 (line 3, column 8 of the text): ' plan-set plan.json a.b --leave
 printf '{"spillwayScan": 1, "x": {"$oid": "12"}}' >scan.json
 wrong 3 'scan.json: malformed Extended JSON at offset 25: {"$oid": "12"}' plan scan.json
 printf '{"spillwayScan": 1,\n}' >scan.json
-wrong 3 'scan.json: malformed JSON in line 2, column 1 (offset 20): ' plan scan.json
+wrong 3 'scan.json: malformed JSON at offset 20 (line 2, column 1 of the text): ' plan scan.json
 
 # ---- numbers and next commands -------------------------------------------------------------------
 
@@ -93,6 +93,8 @@ END
 expect 0 scan users.ndjson
 has out "next: \`spillway plan' proposes a layout for each of these arrays."
 has out "application: the gateway \`spillway serve' (docs/how-to/run-gateway.md)"
+expect 0 scan users.ndjson --quiet
+grep -q 'next: `' out && fail "a remark with --quiet"
 expect 0 scan users.ndjson --max-elements 50000 --max-bytes 10MB
 grep -q 'next:' out && fail "a next command without a finding"
 expect 0 report users.ndjson --quiet -o users.html

@@ -83,3 +83,29 @@ expect 0 report mixed.ndjson --max-elements 500 --document-limit 1200KB --quiet 
 grep -q 'later than can be foreseen[^<]*</td>' mixed.html && fail "a cell has a sentence"
 has mixed.html '<td data-label="Document full">-</td>'
 has mixed.html '-: no date. It is further ahead than the known past is long'
+
+# Bookings: 30 of 430 elements have times after the scan. Scan, JSON and report count them.
+python3 - <<'EOF' || fail "making bookings"
+import datetime, json
+now = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
+times = [now + datetime.timedelta(days=day) for day in range(-400, 0)]
+times += [now + datetime.timedelta(days=day) for day in range(1, 31)]
+with open("bookings.ndjson", "w") as out:
+    out.write(json.dumps({"_id": "room", "bookings": [
+        {"at": {"$date": t.isoformat().replace("+00:00", "Z")}, "text": "x" * 250} for t in times]}) + "\n")
+EOF
+expect 0 scan bookings.ndjson --max-elements 100 --quiet
+grep -q '^             about [23][0-9] elements have times after the scan, which forecasts leave out$' out ||
+    fail "no elements after the scan in: $(cat out)"
+expect 0 scan bookings.ndjson --max-elements 100 --json --quiet
+cp out bookings.json
+python3 - out <<'EOF' || fail "later"
+import json, sys
+[path] = json.load(open(sys.argv[1]))["collections"][0]["paths"]
+assert abs(path["growth"]["later"] - 30) <= 2, path["growth"]
+EOF
+expect 0 report bookings.json --quiet -o bookings.html
+grep -q ' About [23][0-9] elements have times after the scan, which forecasts leave out\.' bookings.html ||
+    fail "the report does not count the elements after the scan"
+expect 0 scan feeds.ndjson --max-elements 1000 --quiet
+! grep -q 'after the scan' out || fail "no element is after this scan: $(cat out)"

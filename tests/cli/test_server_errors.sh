@@ -123,7 +123,7 @@ for command in "append ev alice 5" "append ev alice --op op@1 5" "append ev bob 
     read -r name rest <<<"$command"
     # shellcheck disable=SC2086 # words
     fails 3 "permi" "$name" "$reader" $rest
-    has err '(which rights a user needs: docs/reference/mongodb.md, Privileges)'
+    has err '(the role readWrite on the database has every right that Spillway needs; to read, the role read is enough)'
 done
 expect 0 export "$uri" ev
 mv out before

@@ -222,6 +222,14 @@ has out "migration of ev: process $job on $(hostname) adopts arrays of 'ev'; if 
 kill -KILL $job
 wait $job 2>/dev/null
 expect 1 status "$db"
+has out "migration of ev: a pass over the owners of 'ev' was interrupted, or is running. "
+has out ". Process $job on $(hostname) was killed while it adopted arrays"
+[ "$(grep -c '^migration of ev' out)" = 1 ] || fail "more than one line for one migration: $(cat out)"
+[ "$(grep 'continue with' out)" = "  continue with: spillway migrate $db PLAN --execute" ] || fail "other commands: $(cat out)"
+
+# A sweep or a gateway that was killed has no entry of a pass.
+with_database 'assert database["spillway.imports"].delete_many({"_id": {"$regex": ":migrate.at$"}}).deleted_count == 1'
+expect 1 status "$db"
 has out "process $job on $(hostname) was killed while it adopted arrays of 'ev'; a sweep after 20"
 has out "continue with: spillway sweep $db ev"
 with_database 'database["spillway.imports"].update_many({"_id": {"$regex": ":adopter$"}}, {"$set": {"entry.host": "elsewhere"}})'

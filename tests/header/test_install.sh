@@ -33,6 +33,14 @@ libdir=$(dirname "$(find "$folder/prefix" -name 'libspillway.*' -print -quit)")
 export LD_LIBRARY_PATH=$libdir
 consumer=$SPILLWAY_SOURCE/examples/consumer
 
+echo "the pages that the program, the gateway and the alerts name:"
+pages=$(grep -rhoaE 'docs/[a-z-]+/[a-z-]+\.md' "$folder"/prefix/{bin,libexec} "$libdir"/libspillway.* \
+    "$folder/prefix/share/spillway/monitoring/alerts.yml" | sort -u)
+grep -x docs/reference/gateway.md <<<"$pages"
+while read -r page; do
+    test -f "$folder/prefix/share/doc/spillway/$page"
+done <<<"$pages"
+
 echo "pkg-config and a plain compiler:"
 export PKG_CONFIG_PATH=$libdir/pkgconfig
 read -ra flags < <(pkg-config --cflags --libs "${static[@]}" spillway)

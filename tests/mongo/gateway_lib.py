@@ -223,6 +223,10 @@ class Gateway:
         assert found, f"the gateway does not start: {self.line} {self.log_text()}"
         self.port = int(found.group(1))
 
+    def metrics_port(self):
+        """Only with --metrics."""
+        return int(re.search(r"metrics on http://127\.0\.0\.1:(\d+)/metrics$", self.line)[1])
+
     def log_text(self):
         self.log.seek(0)
         return self.log.read().decode()

@@ -565,7 +565,7 @@ def metrics():
     server = Server()
     gateway = Gateway(f"mongodb://127.0.0.1:{server.port}/d?serverSelectionTimeoutMS=500",
                       "--metrics", "0")
-    port = int(gateway.line.rsplit(" ", 1)[1])
+    port = gateway.metrics_port()
     gateway.ask({"ping": 1, "$db": "app"})
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz") as answer:
         assert answer.read() == b"ok\n"

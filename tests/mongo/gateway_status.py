@@ -29,7 +29,7 @@ def fetch(port, path, method="GET"):
 
 def start(*options):
     gateway = Gateway(STORE, "--metrics", "0", *options)
-    return gateway, int(gateway.line.rsplit(" ", 1)[1])
+    return gateway, gateway.metrics_port()
 
 
 def make_traffic(gateway):

@@ -1,7 +1,7 @@
 """The alerts and the dashboard name only metrics and labels that a gateway, a sweep and a migration have.
 
-The scrapes are of real processes on the server of $STORE. `monitoring.py FOLDER`: the folder has alerts.yml
-and dashboard.json.
+The scrapes are of real processes on the server of $STORE. `monitoring.py FOLDER PAGES`: FOLDER has alerts.yml
+and dashboard.json, PAGES has monitor.md and run-gateway.md, which name each metric.
 """
 
 import json
@@ -18,7 +18,7 @@ import pymongo
 from gateway_lib import WAIT_SECONDS, Gateway, run
 
 STORE = os.environ["STORE"]
-FOLDER = sys.argv[1]
+FOLDER, PAGES = sys.argv[1:]
 DATABASE = pymongo.uri_parser.parse_uri(STORE)["database"]
 SELECTOR = re.compile(r"\b(spillway_\w+|up)\b(?:\{([^}]*)\})?")
 SAMPLE = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$")
@@ -104,7 +104,7 @@ def gateway_has_metrics():
             posts.update_one({"_id": "ada"}, {"$bit": {"f": {"and": 1}}})
         except pymongo.errors.OperationFailure as error:
             assert error.code == 115
-    take_scrape(int(gateway.line.rsplit(" ", 1)[1]))
+    take_scrape(gateway.metrics_port())
     gateway.stop()
 
 
@@ -184,5 +184,15 @@ def every_metric_is_shown():
     assert set(scraped) <= shown, f"not in the dashboard: {set(scraped) - shown}"
 
 
+def every_metric_is_documented():
+    """The pages for operators name each family of metrics."""
+    named = set()
+    for page in ("monitor.md", "run-gateway.md"):
+        with open(f"{PAGES}/{page}", encoding="utf-8") as text:
+            named |= set(re.findall(r"\bspillway_\w+", text.read()))
+    families = {re.sub(r"_seconds_(bucket|sum|count)$", "_seconds", name) for name in scraped}
+    assert families <= named, f"not in the documentation: {families - named}"
+
+
 run([gateway_has_metrics, sweep_has_metrics, migrate_has_metrics, every_metric_is_scraped,
-     every_metric_is_shown])
+     every_metric_is_shown, every_metric_is_documented])

@@ -215,6 +215,55 @@ static void an_old_note_of_a_living_head_is_forgotten(void **state)
     gateway_try(fixture, find_all, "cursor.firstBatch.0.f", "[ 0, 1, 2, 3, 4, 5, 6, 7, 8 ]");
 }
 
+/*
+ * A deleted document was restored from a dump. If another program replaces it then, its pages are
+ * the only copy of their elements.
+ */
+static void an_old_note_of_a_restored_head_is_forgotten(void **state)
+{
+    gateway_fixture_t *fixture = *state;
+    gateway_push(fixture, 1, 0, 9);
+    gateway_settle(fixture);
+    const spill_drop_note_t certain = {.incarnation = read_head(fixture).incarnation,
+                                       .rev = SPILL_DROP_IS_CERTAIN};
+    write_note(fixture, &certain);
+    finish_drops(fixture);
+    gateway_try_direct(fixture, notes, "n", "1");
+    age_notes(fixture);
+    finish_drops(fixture);
+    gateway_try_direct(fixture, notes, "n", "0");
+    gateway_try(fixture, find_all, "cursor.firstBatch.0.f", "[ 0, 1, 2, 3, 4, 5, 6, 7, 8 ]");
+    gateway_try_direct(fixture, delete_all, "n", "1");
+    repair(fixture, 0, 1);
+    gateway_try_direct(fixture, pages, "n", "3");
+}
+
+/* Pages that keep the oldest elements leave tombstones, so no page can be put late. */
+static void a_drop_that_leaves_tombstones_leaves_no_note(void **state)
+{
+    static const char any[] = "{\"count\": \"spillway.marks\", \"query\": {\"_id.drop\": \"o\"}}";
+    int32_t one = 1;
+    spill_array_t *array;
+    gateway_fixture_t *fixture = *state;
+    spill_definition_t definition = gateway_small_definition();
+    const spill_value_t owner = {
+        .data = (const uint8_t *)&one, .size_bytes = sizeof one, .type = BSON_TYPE_INT32};
+    strcpy(definition.name, "o");
+    definition.keep = SPILL_KEEP_OLDEST;
+    strcpy(definition.collection, "o");
+    strcpy(definition.page_collection, "o.pages");
+    spill_store_t *store = server_open(fixture->uri);
+    assert_int_equal(spill_store_define(store, &definition, NULL), SPILL_OK);
+    assert_int_equal(spill_array_open(store, "o", &array, NULL), SPILL_OK);
+    for (int i = 0; i < 9; i++)
+        assert_int_equal(spill_array_append(array, &owner, &owner, 1, NULL, NULL, NULL), SPILL_OK);
+    assert_int_equal(spill_array_drop_owner(array, &owner, NULL), SPILL_OK);
+    gateway_try_direct(fixture, "{\"count\": \"o.pages\"}", "n", "3");
+    gateway_try_direct(fixture, any, "n", "0");
+    spill_array_close(array);
+    server_close(store);
+}
+
 static void a_note_of_a_head_that_is_gone_is_believed(void **state)
 {
     gateway_fixture_t *fixture = *state;
@@ -379,6 +428,8 @@ int main(void)
         TEST(a_note_of_a_head_that_is_gone_is_believed),
         TEST(a_page_that_was_put_goes_with_its_head),
         TEST(an_old_note_of_a_living_head_is_forgotten),
+        TEST(an_old_note_of_a_restored_head_is_forgotten),
+        TEST(a_drop_that_leaves_tombstones_leaves_no_note),
         TEST(a_page_that_is_put_late_goes_with_the_next_adoption),
         TEST(a_page_that_is_put_late_goes_with_a_repair),
         TEST(a_page_that_is_put_late_goes_with_a_sweep),

@@ -36,6 +36,6 @@ refused() {
 }
 plain="mongodb://127.0.0.1:$server_port/gateway"
 refused 3 "handshake" "$SECURE_URI&tlsCAFile=$PWD/theirs.ca.pem"
-refused 2 "the certificate in $PWD/none.pem" "$plain" --tls-cert "$PWD/none.pem"
+refused 2 "--tls-cert: cannot open $PWD/none.pem: No such file" "$plain" --tls-cert "$PWD/none.pem"
 refused 2 "the private key in client.key" "$plain" --tls-cert good.pem --tls-key client.key
 refused 2 "need --tls-cert" "$plain" --tls-client require

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The alerts pass their tests. Alerts and dashboard name only metrics that scrapes of a real gateway, sweep
-# and migration have.
+# and migration have. The documentation names each metric of these scrapes.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 here=$(cd "$(dirname "$0")" && pwd)
 source "$here/../cli/lib.sh"
@@ -19,4 +19,5 @@ done < <(sed -n 's/.*runbook: //p' "$monitoring/alerts.yml")
 needs SPILLWAY_TEST_URI
 python=$(python_with_pymongo) || exit $?
 new_database "$SPILLWAY_TEST_URI"
-STORE=$uri PYTHONDONTWRITEBYTECODE=1 "$python" "$here/monitoring.py" "$monitoring" || fail "see above"
+STORE=$uri PYTHONDONTWRITEBYTECODE=1 "$python" "$here/monitoring.py" "$monitoring" "$here/../../docs/how-to" \
+    || fail "see above"

@@ -200,6 +200,8 @@ END
 }
 passes() { [ "$(grep -c '"event" : "pass"' log)" -ge "$1" ]; }
 
+expect 0 define "$db" events --preset feed-recent --threshold 4 --page 4 --quiet
+
 # Passes that have nothing to do are reported once, until there was something to do; with -v, each.
 watch 0
 await "control shows passes" shows '^passes       [4-9] ended well'
@@ -218,7 +220,6 @@ kill "$watcher"
 ends "stopped by a signal" OK
 
 # An owner that each pass skips is reported once, and again only after a pass that did not skip it.
-expect 0 define "$db" events --preset feed-recent --threshold 4 --page 4 --quiet
 document break
 watch 1
 await "three passes" passes 3

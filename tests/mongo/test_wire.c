@@ -290,6 +290,32 @@ static void read_preference(void **state)
     close_wire(&wire);
 }
 
+/*
+ * The newest page is one find. Its only expression is the number of elements: none walks the array.
+ */
+static void newest_page_is_a_find(void **state)
+{
+    (void)state;
+    static const char *const walks[] = {"$bsonSize", "$map",     "$filter", "$reduce",   "$max",
+                                        "$min",      "$sum",     "$concat", "$cond",     "$indexOf",
+                                        "$range",    "$reverse", "$sort",   "$elemMatch"};
+    static const char begins[] = "{ \"find\" : ";
+    for (int front = 0; front < 2; front++) {
+        wire_t wire;
+        open_wire(&wire, SPILL_KEEP_NEWEST,
+                  front ? SPILL_ARRAY_NEWEST_FIRST : SPILL_ARRAY_OLDEST_FIRST);
+        check_page(&wire, INT64_MAX, -1, 1);
+        char *request = proxy_last_request(wire.proxy);
+        assert_memory_equal(request, begins, strlen(begins));
+        assert_non_null(strstr(request, "$slice"));
+        for (size_t i = 0; i < sizeof walks / sizeof *walks; i++)
+            if (strstr(request, walks[i]))
+                fail_msg("%s is in %s", walks[i], request);
+        bson_free(request);
+        close_wire(&wire);
+    }
+}
+
 static void check_costs(spill_keep_t keep, spill_array_order_t order)
 {
     wire_t wire;
@@ -487,17 +513,12 @@ static void counted_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keep_newest),
-        cmocka_unit_test(keep_oldest),
-        cmocka_unit_test(keep_newest_at_front),
-        cmocka_unit_test(keep_oldest_at_front),
-        cmocka_unit_test(large_elements),
-        cmocka_unit_test(capped),
-        cmocka_unit_test(capped_at_front),
-        cmocka_unit_test(young_owner),
-        cmocka_unit_test(opening_is_one_round_trip),
-        cmocka_unit_test(read_preference),
-        cmocka_unit_test(counted_bytes),
+        cmocka_unit_test(keep_newest),          cmocka_unit_test(keep_oldest),
+        cmocka_unit_test(keep_newest_at_front), cmocka_unit_test(keep_oldest_at_front),
+        cmocka_unit_test(large_elements),       cmocka_unit_test(capped),
+        cmocka_unit_test(capped_at_front),      cmocka_unit_test(newest_page_is_a_find),
+        cmocka_unit_test(young_owner),          cmocka_unit_test(opening_is_one_round_trip),
+        cmocka_unit_test(read_preference),      cmocka_unit_test(counted_bytes),
     };
     server_uri();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,9 +4,11 @@
  */
 #include "appenders.h"
 
+#include "layout/spiller.h"
 #include "store/store.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -154,6 +156,73 @@ static void queue_is_bounded(void **state)
     close_store(store);
 }
 
+/* ---- the memory of the queue ----------------------------------------------------------------- */
+
+enum { HEADS = 40, HEAD_BYTES = 512 * 1024, HEADS_BYTES_MAX = 8 * 1024 * 1024 };
+
+static atomic_int due_calls, due_heads;
+
+/* spill_due_fn: count what the queue has kept. */
+static spill_code_t count_due(spill_owner_t *owner, spill_response_t *head, spill_error_t *error)
+{
+    (void)owner;
+    (void)error;
+    atomic_fetch_add(&due_heads, head->run.count > 0);
+    atomic_fetch_add(&due_calls, 1);
+    pthread_mutex_lock(&gate);
+    pthread_mutex_unlock(&gate);
+    return SPILL_OK;
+}
+
+/* Queue the spill of an owner, with a head of HEAD_BYTES. Has the queue kept the head? */
+static bool defer_with_head(spill_array_t *array, int number)
+{
+    static uint8_t bytes[HEAD_BYTES];
+    spill_store_t *store = array->store;
+    bson_t names = BSON_INITIALIZER;
+    spill_value_t name = spill_value_from_int64(&names, number);
+    spill_value_t element = {.data = bytes, .size_bytes = HEAD_BYTES, .type = BSON_TYPE_DOCUMENT};
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    spill_owner_t owner = {0};
+    head.shows_read = true;
+    spill_run_add(&head.run, 0, &element);
+    assert_int_equal(spill_owner_init(&owner, array, &name, NULL), SPILL_OK);
+    assert_true(store->defer_spill(&owner, &head));
+    bool kept = head.run.count == 0;
+    spill_owner_release(&owner);
+    spill_response_release(&head);
+    bson_destroy(&names);
+    return kept;
+}
+
+/* The queue keeps heads of 8 MiB; the other owners stay in the queue without their heads. */
+static void heads_in_queue_are_bounded(void **state)
+{
+    (void)state;
+    spill_store_t *store = open_store();
+    int kept = 0;
+    atomic_store(&due_calls, 0);
+    atomic_store(&due_heads, 0);
+    spill_spiller_attach(store, count_due);
+    spill_array_t *array = open_array(store);
+    pthread_mutex_lock(&gate);
+    assert_true(defer_with_head(array, 0));
+    while (atomic_load(&due_calls) == 0) /* the thread holds it, no longer in the queue */
+        sched_yield();
+    for (int i = 1; i <= HEADS; i++) {
+        bool keeps = defer_with_head(array, i);
+        assert_int_equal(keeps, i <= HEADS_BYTES_MAX / HEAD_BYTES);
+        kept += keeps;
+    }
+    pthread_mutex_unlock(&gate);
+    spill_array_close(array);
+    assert_int_equal(atomic_load(&due_calls), 1 + HEADS);
+    assert_int_equal(atomic_load(&due_heads), 1 + kept);
+    close_store(store);
+}
+
+/* ---- other spills ---------------------------------------------------------------------------- */
+
 /* The head has room for one element more when its spill is due. */
 static void head_with_little_room_is_spilled_by_append(void **state)
 {
@@ -237,6 +306,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(append_leaves_spill_to_thread),
         cmocka_unit_test(queue_is_bounded),
+        cmocka_unit_test(heads_in_queue_are_bounded),
         cmocka_unit_test(head_with_little_room_is_spilled_by_append),
         cmocka_unit_test(failed_spill_is_made_by_append),
         cmocka_unit_test(drop_removes_spill_from_queue),

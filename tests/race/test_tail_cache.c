@@ -160,6 +160,7 @@ static void race_on(const char *preset, spill_durability_t durability, bool dist
     assert_int_equal(race.problems, 0);
     spill_counters_t counters;
     spill_store_counters(store, &counters);
+    assert_true(counters.tail_hits > 0);
     assert_true(counters.tail_misses > 0);
     assert_true(counters.tail_bytes <= CACHE_BYTES / 2);
     spill_array_close(race.array);

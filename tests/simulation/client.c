@@ -751,10 +751,7 @@ static void run_action(sim_client_t *client)
         sim_client_export(client, owner);
         break;
     case SIM_ACTION_VERIFY:
-        if (sim_random_chance(&world->random, 500))
-            do_repair(client, owner);
-        else
-            do_verify(client, owner);
+        (sim_random_chance(&world->random, 500) ? do_repair : do_verify)(client, owner);
         break;
     case SIM_ACTION_KINDS:
         assert(false && "an action");

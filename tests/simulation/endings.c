@@ -108,7 +108,7 @@ void sim_deliver(sim_world_t *world, const sim_message_t *message, spill_drop_no
         ends->certain = higher(ends->certain, message->note.incarnation);
         break;
     case SIM_MESSAGE_FORGET:
-        forget(note, &message->note, ends->old);
+        forget(note, &message->note, ends->old || message->note.at_once);
         break;
     case SIM_MESSAGE_FIND:
         if (found) {

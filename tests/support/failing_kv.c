@@ -38,6 +38,7 @@ static spill_code_t failing_get(spill_kv_t *base, const uint8_t *key, size_t key
     failing_kv_t *kv = (failing_kv_t *)base;
     spill_buffer_clear(value);
     *found = false;
+    kv->plan->look_ups++;
     if (strikes(kv->plan))
         return fail_read(kv->plan, error);
     return kv->inner->ops->get(kv->inner, key, key_bytes, value, found, error);
@@ -97,6 +98,7 @@ static bool step_fails(failing_iter_t *iter)
 static void failing_seek(spill_kv_iter_t *base, const uint8_t *key, size_t key_bytes)
 {
     failing_iter_t *iter = (failing_iter_t *)base;
+    iter->plan->look_ups++;
     if (step_fails(iter))
         return;
     iter->inner->ops->seek(iter->inner, key, key_bytes);
@@ -106,6 +108,7 @@ static void failing_seek(spill_kv_iter_t *base, const uint8_t *key, size_t key_b
 static void failing_next(spill_kv_iter_t *base)
 {
     failing_iter_t *iter = (failing_iter_t *)base;
+    iter->plan->steps++;
     if (step_fails(iter))
         return;
     iter->inner->ops->next(iter->inner);
@@ -115,6 +118,7 @@ static void failing_next(spill_kv_iter_t *base)
 static void failing_seek_before(spill_kv_iter_t *base, const uint8_t *key, size_t key_bytes)
 {
     failing_iter_t *iter = (failing_iter_t *)base;
+    iter->plan->look_ups++;
     if (step_fails(iter))
         return;
     iter->inner->ops->seek_before(iter->inner, key, key_bytes);

@@ -18,9 +18,11 @@ typedef enum failing_kv_way {
 typedef struct failing_kv_plan {
     bool armed;
     failing_kv_way_t way;
-    int64_t at;    /* the call that fails, counted from 0 */
-    int64_t calls; /* get, write, iterator steps, checkpoint; the caller sets it to 0 */
-    bool struck;   /* did that call come? */
+    int64_t at;       /* the call that fails, counted from 0 */
+    int64_t calls;    /* get, write, iterator steps, checkpoint; the caller sets it to 0 */
+    bool struck;      /* did that call come? */
+    int64_t look_ups; /* get, seek and seek_before, also if it is not armed */
+    int64_t steps;    /* next, also if it is not armed */
 } failing_kv_plan_t;
 
 /* The inner engine becomes the wrapper's: closing the wrapper closes it. For one thread. */

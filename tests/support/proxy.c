@@ -45,6 +45,7 @@ struct proxy {
     connection_t *open;
     proxy_plan_t plan;
     proxy_counts_t counts;
+    wire_message_t last; /* the last request that was counted */
     proxy_hold_t hold;
     int64_t pass;   /* requests that are not held, the driver's own not counted */
     bool answering; /* request number `answer_at` is answered with `answer_error` */
@@ -95,6 +96,7 @@ static proxy_fault_t judge_request(connection_t *connection)
         connection->answered = proxy->answering && proxy->answer_at-- == 0;
         connection->error = proxy->answer_error;
         proxy->has_answered = proxy->has_answered || connection->answered;
+        wire_copy(&connection->message, &proxy->last);
         proxy->counts.requests++;
         proxy->counts.request_bytes += (int64_t)connection->message.size;
         proxy->counts.faults[fault]++;
@@ -399,6 +401,7 @@ void proxy_stop(proxy_t *proxy)
     pthread_mutex_unlock(&proxy->lock);
     pthread_cond_destroy(&proxy->change);
     pthread_mutex_destroy(&proxy->lock);
+    wire_release(&proxy->last);
     bson_free(proxy);
 }
 
@@ -450,6 +453,14 @@ proxy_counts_t proxy_counts(proxy_t *proxy)
     proxy_counts_t counts = proxy->counts;
     pthread_mutex_unlock(&proxy->lock);
     return counts;
+}
+
+char *proxy_last_request(proxy_t *proxy)
+{
+    pthread_mutex_lock(&proxy->lock);
+    char *text = wire_command_text(&proxy->last);
+    pthread_mutex_unlock(&proxy->lock);
+    return text;
 }
 
 void proxy_answer(proxy_t *proxy, int64_t at, proxy_error_t error)

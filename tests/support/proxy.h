@@ -95,6 +95,9 @@ void proxy_hold(proxy_t *proxy, proxy_hold_t hold, int64_t pass);
 
 proxy_counts_t proxy_counts(proxy_t *proxy);
 
+/* The last request that was counted, as JSON (wire_command_text). Free with bson_free. */
+char *proxy_last_request(proxy_t *proxy);
+
 /*
  * Answer one request with an error: the next if `at` is 0, the one after it if `at` is 1, and so
  * on. For one client at a time. proxy_cancel_answer ends that, and returns whether the request

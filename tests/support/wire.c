@@ -48,6 +48,13 @@ void wire_release(wire_message_t *message)
     *message = (wire_message_t){0};
 }
 
+void wire_copy(const wire_message_t *from, wire_message_t *to)
+{
+    reserve(to, from->size);
+    memcpy(to->bytes, from->bytes, from->size);
+    to->size = from->size;
+}
+
 bool wire_receive(int socket, wire_message_t *message)
 {
     message->size = 0;
@@ -130,16 +137,27 @@ static bool command_document(const wire_message_t *message, bson_t *document)
     return false;
 }
 
+static bool has_command(const wire_message_t *message, bson_t *document)
+{
+    return message->size >= HEADER_BYTES && number_at(message, 12) == OP_MSG &&
+           command_document(message, document);
+}
+
 void wire_command(const wire_message_t *message, char *name, size_t name_size)
 {
     bson_t document;
     bson_iter_t iter;
     bson_strncpy(name, "", name_size);
-    if (message->size < HEADER_BYTES || number_at(message, 12) != OP_MSG)
-        return;
-    if (command_document(message, &document) && bson_iter_init(&iter, &document) &&
+    if (has_command(message, &document) && bson_iter_init(&iter, &document) &&
         bson_iter_next(&iter))
         bson_strncpy(name, bson_iter_key(&iter), name_size);
+}
+
+char *wire_command_text(const wire_message_t *message)
+{
+    bson_t document;
+    return has_command(message, &document) ? bson_as_relaxed_extended_json(&document, NULL)
+                                           : bson_strdup("");
 }
 
 bool wire_is_driver_own(const wire_message_t *message)

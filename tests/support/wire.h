@@ -18,6 +18,7 @@ typedef struct wire_message {
 } wire_message_t;
 
 void wire_release(wire_message_t *message);
+void wire_copy(const wire_message_t *from, wire_message_t *to);
 
 /* Wait for the next message. False when the connection ended, or what came is no message. */
 bool wire_receive(int socket, wire_message_t *message);
@@ -40,6 +41,10 @@ uint32_t wire_answered(const wire_message_t *message);
  * message that is none, or compressed.
  */
 void wire_command(const wire_message_t *message, char *name, size_t name_size);
+
+/* The command with its arguments as JSON, without document sequences; "" as above. Use bson_free.
+ */
+char *wire_command_text(const wire_message_t *message);
 
 /*
  * Does the driver send the request on its own account? Such are the greetings by which it watches

@@ -202,6 +202,64 @@ static void reader_sees_store_as_opened(void **state)
     embedded_close(store);
 }
 
+/* How many reads the store answered from its cache of newest elements. */
+static int64_t tail_hits(spill_store_t *store)
+{
+    spill_counters_t counters;
+    spill_store_counters(store, &counters);
+    return counters.tail_hits;
+}
+
+/* The newest three elements of ada must be `newest` and the numbers below it. */
+static void assert_newest(spill_array_t *array, int64_t newest)
+{
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t owner = spill_value_from_utf8(&storage, "ada");
+    spill_read_options_t options;
+    spill_slice_t *slice;
+    spill_read_options_init(&options);
+    options.limit = 3;
+    assert_int_equal(spill_array_read(array, &owner, &options, &slice, NULL), SPILL_OK);
+    assert_int_equal(slice->count, 3);
+    for (size_t i = 0; i < slice->count; i++) {
+        bson_t number = BSON_INITIALIZER;
+        spill_value_t expected = spill_value_from_int64(&number, newest - (int64_t)i);
+        assert_int_equal(slice->elements[i].seq, newest - (int64_t)i);
+        assert_true(spill_value_equal(&slice->elements[i].value, &expected));
+        bson_destroy(&number);
+    }
+    spill_slice_free(slice);
+    bson_destroy(&storage);
+}
+
+/* The writer's appends come before the reader fills its cache, and after that. */
+static void reader_caches_what_it_sees(void **state)
+{
+    (void)state;
+    const char *folder = embedded_new_folder();
+    spill_store_options_t options = read_only();
+    spill_error_t error;
+    make_store(folder);
+    spill_store_t *store = embedded_in_folder(folder, NULL);
+    spill_array_t *array = embedded_array(store, "feed", 3, 4);
+    assert_newest(array, 29);
+    spill_store_t *reader = embedded_in_folder(folder, &options);
+    spill_array_t *seen = embedded_array(reader, "feed", 3, 4);
+    assert_int_equal(embedded_append(array, "ada", 30, 1, &error), SPILL_OK);
+    assert_newest(seen, 29);
+    assert_int_equal(tail_hits(reader), 0);
+    assert_int_equal(embedded_append(array, "ada", 31, 9, &error), SPILL_OK);
+    for (int hits = 1; hits <= 2; hits++) {
+        assert_newest(seen, 29);
+        assert_int_equal(tail_hits(reader), hits);
+    }
+    assert_newest(array, 39); /* the writer has a cache of its own */
+    spill_array_close(seen);
+    embedded_close(reader);
+    spill_array_close(array);
+    embedded_close(store);
+}
+
 static int count_entries(const char *folder)
 {
     int count = 0;
@@ -558,6 +616,7 @@ int main(void)
         cmocka_unit_test(unfinished_store_is_created),
         cmocka_unit_test(second_writer_is_refused_with_holder),
         cmocka_unit_test(reader_sees_store_as_opened),
+        cmocka_unit_test(reader_caches_what_it_sees),
         cmocka_unit_test(newer_format_is_refused),
         cmocka_unit_test(older_format_is_upgraded),
         cmocka_unit_test(backup_is_independent_store),

@@ -39,7 +39,7 @@ static void close_fixture(fixture_t *fixture)
 {
     spill_state_release(&fixture->state);
     spill_batch_release(&fixture->batch);
-    spill_buffer_release(&fixture->source.value);
+    spill_op_source_release(&fixture->source);
     assert_int_equal(fixture->source.kv->ops->close(fixture->source.kv, NULL), SPILL_OK);
 }
 
@@ -70,7 +70,7 @@ static bool has(fixture_t *fixture, int64_t ordinal)
 {
     spill_op_entry_t entry, expected = entry_of(ordinal);
     bool found;
-    fixture->source.holds = false; /* the batch may have changed */
+    spill_op_source_release(&fixture->source); /* the batch may have changed */
     assert_int_equal(spill_op_read(&fixture->source, &fixture->key, &fixture->state, ordinal,
                                    &entry, &found, NULL),
                      SPILL_OK);
@@ -143,6 +143,46 @@ static void the_window_is_kept_and_little_more(void **state)
             assert_false(has(&fixture, ordinal));
     }
     close_fixture(&fixture);
+}
+
+/* Must the operation be found? Records are read in order, so do not release the source. */
+static void read_in_order(fixture_t *fixture, int64_t ordinal, bool expected)
+{
+    spill_op_entry_t entry, added = entry_of(ordinal);
+    bool found;
+    assert_int_equal(spill_op_read(&fixture->source, &fixture->key, &fixture->state, ordinal,
+                                   &entry, &found, NULL),
+                     SPILL_OK);
+    assert_int_equal(found, expected);
+    if (found)
+        assert_true(spill_op_entry_is(&entry, added.id, added.id_bytes));
+}
+
+/* Some records are in the engine, the later ones in the batch, which deletes the record `deleted`.
+ */
+static void records_are_read_in_order(void **state)
+{
+    (void)state;
+    enum { GROUPS = 6, LENGTH = GROUPS * SPILL_OPS_TOGETHER + 3, LARGE_WINDOW = 1000 };
+    for (int written = 0; written <= GROUPS; written++)
+        for (int deleted = 0; deleted < GROUPS; deleted++) {
+            fixture_t fixture;
+            open_fixture(&fixture);
+            while (fixture.state.op_count < LENGTH) {
+                spill_op_entry_t entry = entry_of(fixture.state.op_count++);
+                spill_op_add(&fixture.batch, &fixture.key, &fixture.state, &entry, LARGE_WINDOW);
+                if (fixture.state.op_count == (int64_t)written * SPILL_OPS_TOGETHER)
+                    write_batch(&fixture);
+            }
+            spill_record_key_ops(&fixture.key, 5, (int64_t)deleted * SPILL_OPS_TOGETHER);
+            spill_batch_delete(&fixture.batch, fixture.key.data, fixture.key.size);
+            for (int64_t ordinal = 0; ordinal < LENGTH; ordinal++)
+                read_in_order(&fixture, ordinal, ordinal / SPILL_OPS_TOGETHER != deleted);
+            for (int64_t first = GROUPS; first-- > 0;) /* back, and forward from there */
+                for (int64_t group = first; group < GROUPS && group < first + 3; group++)
+                    read_in_order(&fixture, group * SPILL_OPS_TOGETHER, group != deleted);
+            close_fixture(&fixture);
+        }
 }
 
 /* The first group has only the operations that have no record of an earlier version. */
@@ -220,6 +260,7 @@ int main(void)
         cmocka_unit_test(one_look_up_serves_a_group),
         cmocka_unit_test(only_groups_have_records),
         cmocka_unit_test(the_window_is_kept_and_little_more),
+        cmocka_unit_test(records_are_read_in_order),
         cmocka_unit_test(records_of_earlier_versions_are_read),
         cmocka_unit_test(a_drop_deletes_all_records),
         cmocka_unit_test(damaged_lists_are_found),

@@ -223,7 +223,7 @@ static spill_code_t carry_ops(const making_t *making, spill_error_t *error)
     for (size_t i = from; i < end && code == SPILL_OK; i++)
         spill_op_add(making->batch, making->key, state, &ops->entries[i],
                      making->request->definition->op_window);
-    spill_buffer_release(&source.value);
+    spill_op_source_release(&source);
     return code;
 }
 

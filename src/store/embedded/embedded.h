@@ -6,19 +6,23 @@
  *   embedded_codec.h      keys and values of records: keys.c, embedded_codec.c
  *   embedded_read.c       READ, directly from the engine, on the caller's thread
  *   view.h                ... and how it finds its document
- *   group_commit.h            group commit
- *   embedded_change.c     all other requests: decide, on the thread of the leader of the group
- * commit effect.c              ... and write the records of a decision op_records.h          the
- * records of operations records.c             records of states, system records, the heads' other
- * fields embedded_catalog.c    definitions with their numbers, and imports definition_index.h the
- * definitions by the collections that they use leader_cache.h        the leader's caches of head
- * records and of operation windows tail_cache.c          the cache of heads and their newest
- * elements, for readers read_ahead.h          spans of consecutive owners in memory, for work on a
- * whole store embedded_listing.c    list owners, heads that need a reshape, windows, pages without
- * a head embedded_check.h      find errors in the records embedded_indexes.c    find errors in the
- * indexes, and rebuild them format.c              the version of the format kv.h, batch.c engines,
- * and batches of changes for them; kv_memory.c, kv_rocksdb.c folder.h, pinned.c    the folder, and
- * the files of it that a reader holds open engine_files.cpp      let the engine read those
+ *   group_commit.h        many changes, one batch
+ *   embedded_change.c     all other requests: decide, on the thread of the batch's leader
+ *   effect.c              ... and write the records of a decision
+ *   op_records.h          the records of operations
+ *   records.c             records of states, system records, the heads' other fields
+ *   embedded_catalog.c    definitions with their numbers, and imports
+ *   definition_index.h    the definitions by the collections that they use
+ *   leader_cache.h        the leader's caches of head records and of operation windows
+ *   tail_cache.c          the cache of heads and their newest elements, for readers
+ *   read_ahead.h          spans of consecutive owners in memory, for work on a whole store
+ *   embedded_listing.c    list owners, heads that need a reshape, windows, pages without a head
+ *   embedded_check.h      find errors in the records
+ *   embedded_indexes.c    find errors in the indexes, and rebuild them
+ *   format.c              the version of the format
+ *   kv.h, batch.c         engines, and batches of changes for them; kv_memory.c, kv_rocksdb.c
+ *   folder.h, pinned.c    the folder, and the files of it that a reader holds open
+ *   engine_files.cpp      let the engine read those
  *   engine_fork.c         children of a process in which the engine has run
  *   engine_guard.cpp      turn the engine's exceptions and messages into errors
  *   logs.h                the engine's logs and its list of files

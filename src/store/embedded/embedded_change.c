@@ -78,7 +78,7 @@ static spill_code_t is_op(decision_t *decision, int64_t ordinal, bool *same, boo
 
 /*
  * Fill the cache with the operations [from, op_count). If one of them is missing, *window is NULL.
- * Cost: a point read for every SPILL_OPS_TOGETHER operations.
+ * Cost: a look-up and a seek, and a step for every SPILL_OPS_TOGETHER operations.
  */
 static spill_code_t cache_ops(decision_t *decision, int64_t from, spill_op_window_t **window,
                               spill_error_t *error)
@@ -615,6 +615,6 @@ spill_code_t spill_embedded_decide(void *context, spill_batch_t *batch, spill_er
     spill_seqs_release(&decision.deleted);
     spill_run_release(&decision.unmanaged);
     spill_buffer_release(&decision.value);
-    spill_buffer_release(&decision.ops.value);
+    spill_op_source_release(&decision.ops);
     return code;
 }

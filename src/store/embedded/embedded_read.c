@@ -471,7 +471,7 @@ static spill_code_t read_ops(spill_view_t *reading, spill_error_t *error)
         add_op(&request->read, &entry, response);
     }
     reverse_ops(&response->ops);
-    spill_buffer_release(&source.value);
+    spill_op_source_release(&source);
     return code;
 }
 

@@ -20,6 +20,43 @@ static spill_code_t read_record(spill_op_source_t *source, const spill_record_ke
                             : spill_embedded_place(source->request, source->page, code, error);
 }
 
+/* The same for a record behind those that were read since the iterator was created. */
+static spill_code_t step_to_record(spill_op_source_t *source, const spill_record_key_t *key,
+                                   bool *found, spill_error_t *error)
+{
+    if (source->batch && spill_batch_find(source->batch, key->data, key->size))
+        return read_record(source, key, found, error);
+    spill_buffer_clear(&source->value);
+    if (!source->iter) {
+        source->iter = spill_kv_iterate_owner(source->kv);
+        source->iter->ops->seek(source->iter, key->data, key->size);
+    }
+    spill_kv_iter_t *iter = source->iter;
+    int order = -1;
+    while (iter->valid &&
+           (order = spill_bytes_compare(iter->key, iter->key_bytes, key->data, key->size)) < 0)
+        iter->ops->next(iter);
+    *found = iter->valid && order == 0;
+    if (*found)
+        spill_buffer_append(&source->value, iter->value, iter->value_bytes);
+    spill_code_t code = spill_kv_iter_stop(iter, error);
+    return code == SPILL_OK ? code
+                            : spill_embedded_place(source->request, source->page, code, error);
+}
+
+static void release_iter(spill_op_source_t *source)
+{
+    spill_kv_iter_release(&source->iter);
+    source->iter = NULL;
+}
+
+void spill_op_source_release(spill_op_source_t *source)
+{
+    release_iter(source);
+    spill_buffer_release(&source->value);
+    source->holds = false;
+}
+
 static spill_code_t corrupt(const spill_op_source_t *source, spill_error_t *error)
 {
     return spill_embedded_corrupt(source->store, source->request, source->page, error,
@@ -32,10 +69,17 @@ static spill_code_t hold_group(spill_op_source_t *source, spill_record_key_t *ke
 {
     if (source->holds && source->incarnation == incarnation && source->first == first)
         return SPILL_OK;
+    bool same = source->incarnation == incarnation && source->first == first;
+    bool next = source->holds && source->incarnation == incarnation &&
+                source->first + SPILL_OPS_TOGETHER == first;
+    if (!same && !next)
+        release_iter(source);
     source->incarnation = incarnation;
     source->first = first;
+    source->holds = false;
     spill_record_key_ops(key, incarnation, first);
-    SPILL_TRY(read_record(source, key, &source->holds, error));
+    SPILL_TRY(next ? step_to_record(source, key, &source->holds, error)
+                   : read_record(source, key, &source->holds, error));
     return source->holds && spill_op_list_count(source->value.data, source->value.size) == 0
                ? corrupt(source, error)
                : SPILL_OK;

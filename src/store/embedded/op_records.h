@@ -11,8 +11,10 @@
 
 /*
  * Where to read an operation: in the batch, if it is not NULL, and then in the engine. The record
- * that was read last stays, so that several operations of one record cost one look-up: clear
- * `holds` after a change of the batch or of the engine.
+ * that was read last stays, so that several operations of one record cost one look-up. Records that
+ * are read one after the other, from the oldest up, cost a look-up and a seek in all: an iterator
+ * steps through the second record and the later ones. Call spill_op_source_release before a change
+ * of the batch or of the engine.
  */
 typedef struct spill_op_source {
     spill_embedded_t *store;
@@ -20,10 +22,14 @@ typedef struct spill_op_source {
     const spill_batch_t *batch;
     const spill_request_t *request; /* for messages */
     int64_t page;
-    spill_buffer_t value; /* release it at the end */
-    bool holds;           /* `value` has the record of the operations from `first` on */
+    spill_buffer_t value;
+    bool holds;            /* `value` has the record of the operations from `first` on */
+    spill_kv_iter_t *iter; /* at this record or before it; NULL: the last read was no next record */
     int64_t incarnation, first;
 } spill_op_source_t;
+
+/* Forget what was read. The source can be used again. */
+void spill_op_source_release(spill_op_source_t *source);
 
 /* Read operation `ordinal` of the incarnation of the state. `key` is one of the owner's. */
 spill_code_t spill_op_read(spill_op_source_t *source, spill_record_key_t *key,

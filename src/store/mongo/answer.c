@@ -105,8 +105,8 @@ spill_code_t spill_mongo_fail(const spill_mongo_t *store, const char *collection
     spill_code_t code = code_of(meaning, write);
     spill_fail(error, code, "%s%s%s: %s%s", store->place, collection ? "." : "",
                collection ? collection : "", cause->message,
-               lacks_right(cause) ? " (which rights a user needs: docs/reference/mongodb.md, "
-                                    "Privileges)"
+               lacks_right(cause) ? " (the role readWrite on the database has every right that "
+                                    "Spillway needs; to read, the role read is enough)"
                                   : "");
     if (error) {
         error->native =

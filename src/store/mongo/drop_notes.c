@@ -311,16 +311,17 @@ spill_code_t spill_mongo_find_drop(spill_store_t *base, const spill_definition_t
 
 /*
  * The pages up to the incarnation are deleted. If a later end is announced, the note stays as it
- * is, for that one. A young note stays for pages that are put late.
+ * is, for that one. A young note stays, unless no page can be put late.
  */
-static spill_code_t forget_certain(spill_mongo_t *store, int64_t incarnation, bson_t *filter,
-                                   spill_error_t *error)
+static spill_code_t forget_certain(spill_mongo_t *store, const spill_drop_note_t *note,
+                                   bson_t *filter, spill_error_t *error)
 {
     bool found;
     for (int i = 0; i < 2; i++)
         BCON_APPEND(filter, i == 0 ? SPILL_STORED_INCARNATION : SPILL_STORED_NOTE_ENDED, "{",
-                    "$not", "{", "$gt", BCON_INT64(incarnation), "}", "}");
-    match_old(filter);
+                    "$not", "{", "$gt", BCON_INT64(note->incarnation), "}", "}");
+    if (!note->at_once)
+        match_old(filter);
     return spill_mongo_delete(store, SPILL_MONGO_DROP_RECORDS, filter, &found, error);
 }
 
@@ -353,9 +354,8 @@ spill_code_t spill_mongo_forget_drop(spill_store_t *base, const spill_definition
     spill_mongo_t *store = (spill_mongo_t *)base;
     SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
     make_filter(definition, owner, &filter);
-    return note->rev == SPILL_DROP_IS_CERTAIN
-               ? forget_certain(store, note->incarnation, &filter, error)
-               : forget_announced(store, note, &filter, error);
+    return note->rev == SPILL_DROP_IS_CERTAIN ? forget_certain(store, note, &filter, error)
+                                              : forget_announced(store, note, &filter, error);
 }
 
 /* ---- of all owners --------------------------------------------------------------------------- */

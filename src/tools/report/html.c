@@ -34,7 +34,7 @@ static const char style[] =
     "font-size:.92em}\n"
     "code{overflow-wrap:anywhere}\n"
     "pre{background:var(--panel);border:1px solid var(--faint);padding:.6rem;white-space:pre-wrap;"
-    "overflow-wrap:anywhere;margin:.4rem 0}\n"
+    "overflow-wrap:anywhere;margin:.4rem 0}pre span{white-space:nowrap}\n"
     ".names,.meta,figcaption,footer{color:var(--soft);font-size:.92rem}\n"
     ".tiles{display:flex;flex-wrap:wrap;gap:.75rem;margin:1rem 0;padding:0;list-style:none}\n"
     ".tiles li{border:1px solid var(--line);border-radius:.4rem;padding:.4rem .9rem;"

@@ -41,7 +41,10 @@ void spill_report_write(const spill_scan_result_t *result, const spill_plan_t *p
 
 /* ---- for the files of the report ------------------------------------------------------------- */
 
-/* A problem: all findings of one array or map, of a group of collections, or of large documents. */
+/*
+ * A problem: all findings of one array or map, of a group of collections, or of large documents. If
+ * one array or map is most of the large documents, the finding of these is on its card.
+ */
 typedef struct spill_report_card {
     const spill_scan_path_t *path;     /* or NULL */
     const spill_sprawl_group_t *group; /* or NULL */

@@ -58,8 +58,24 @@ static void put_when(FILE *to, const char *label, const spill_growth_forecast_t 
     }
 }
 
-static void put_owners(FILE *to, const spill_scan_path_t *path, int64_t scanned_ms)
+/* The same for the threshold, which is elements or bytes: 0 more elements, or its bytes. */
+static void put_threshold(FILE *to, const spill_large_owner_t *owner, int64_t bytes_max,
+                          int64_t scanned_ms)
 {
+    char text[64];
+    const spill_when_t *when = &owner->growth_forecast.threshold;
+    snprintf(text, sizeof text, "%s reached", spill_size_text(bytes_max).text);
+    if (when->elements > 0 && owner->bytes > bytes_max)
+        spill_html_cell(to, "Threshold", text);
+    else
+        put_when(to, "Threshold", &owner->growth_forecast, when, scanned_ms);
+}
+
+static void put_owners(const spill_report_t *report, const spill_scan_path_t *path)
+{
+    FILE *to = report->to;
+    const int64_t scanned_ms = report->result->scanned_ms;
+    const int64_t bytes_max = report->result->limits.bytes;
     const char *length = path->map ? "Keys" : "Elements";
     bool beyond = false, intervals = false;
     put_fold(to, "The largest documents");
@@ -76,15 +92,17 @@ static void put_owners(FILE *to, const spill_scan_path_t *path, int64_t scanned_
         spill_html_cell(to, length, spill_count_text((double)owner->length).text);
         spill_html_cell(to, "Bytes", spill_size_text(owner->bytes).text);
         spill_html_cell(to, "Document", spill_size_text(owner->document_bytes).text);
-        put_when(to, "Threshold", &owner->growth_forecast, &owner->growth_forecast.threshold,
-                 scanned_ms);
+        const bool below = owner->bytes <= bytes_max;
+        put_threshold(to, owner, bytes_max, scanned_ms);
         put_when(to, "Document full", &owner->growth_forecast, &owner->growth_forecast.limit,
                  scanned_ms);
-        beyond = beyond || is_beyond(&owner->growth_forecast, &owner->growth_forecast.threshold) ||
+        beyond = beyond ||
+                 (below && is_beyond(&owner->growth_forecast, &owner->growth_forecast.threshold)) ||
                  is_beyond(&owner->growth_forecast, &owner->growth_forecast.limit);
-        intervals = intervals ||
-                    has_interval(&owner->growth_forecast, &owner->growth_forecast.threshold) ||
-                    has_interval(&owner->growth_forecast, &owner->growth_forecast.limit);
+        intervals =
+            intervals ||
+            (below && has_interval(&owner->growth_forecast, &owner->growth_forecast.threshold)) ||
+            has_interval(&owner->growth_forecast, &owner->growth_forecast.limit);
         fputs("</tr>\n", to);
     }
     fputs("</tbody></table>\n", to);
@@ -137,7 +155,7 @@ static void put_limits(const spill_report_t *report)
     };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (options[i].value != options[i].usual)
-            fprintf(report->to, " --%s %" PRId64, options[i].option, options[i].value);
+            fprintf(report->to, " <span>--%s</span> %" PRId64, options[i].option, options[i].value);
 }
 
 /*
@@ -161,7 +179,7 @@ static void put_commands(const spill_report_t *report, const char *command)
         bson_free(quoted);
     }
     put_limits(report);
-    fputs(" --output plan.json\n", to);
+    fputs(" <span>--output</span> plan.json\n", to);
     if (command)
         fprintf(to, "spillway %s @server.uri plan.json", command);
     fputs("</pre>\n", to);
@@ -261,6 +279,9 @@ static void put_array(const spill_report_t *report, const spill_scan_finding_t *
     if (path->set)
         fprintf(to, " The elements are scalars, and each occurs once in its array (%s checked).",
                 spill_count_text((double)path->set_arrays).text);
+    spill_later_text_t later = spill_later_text(&path->growth_forecast, path->map);
+    if (later.text[0] != '\0')
+        fprintf(to, " A%s.", later.text + 1); /* "About" */
     if (path->growth_forecast.elapsed_ms > 0)
         fprintf(to, " %+" PRId64 " %s come in %s days.", path->growth_forecast.added,
                 path->map
@@ -324,7 +345,29 @@ static void put_sprawl(const spill_report_t *report, const spill_sprawl_group_t 
             spill_size_text(group->bytes).text);
 }
 
-static void put_finding(const spill_report_t *report, const spill_scan_finding_t *finding)
+/* `path`: the array or map that is most of the largest ones, or NULL. */
+static void put_documents(const spill_report_t *report, const spill_scan_finding_t *finding,
+                          const spill_scan_path_t *path)
+{
+    FILE *to = report->to;
+    fprintf(to, "<p>%s %s larger than half of the limit of ",
+            spill_count_text((double)finding->documents).text,
+            spill_plural(finding->documents, "document is", "documents are"));
+    fprintf(to, "%s.%s</p>\n", spill_size_text(report->result->limits.document_bytes).text,
+            path ? path->map ? " This map is most of the largest."
+                             : " This array is most of the largest."
+                 : "");
+    if (path)
+        return;
+    fputs("<h4>What to do</h4><ul><li>Find out which array or map is most of these documents: "
+          "if it grows, it has a card of its own. A store for files suits files and texts of "
+          "this size better.</li></ul>\n",
+          to);
+    put_largest(report, &report->result->collections[finding->collection]);
+}
+
+static void put_finding(const spill_report_t *report, const spill_report_card_t *card,
+                        const spill_scan_finding_t *finding)
 {
     FILE *to = report->to;
     switch (finding->kind) {
@@ -350,15 +393,7 @@ static void put_finding(const spill_report_t *report, const spill_scan_finding_t
             put_sprawl(report, finding->group);
         break;
     default:
-        fprintf(to, "<p>%s %s larger than half of the limit of ",
-                spill_count_text((double)finding->documents).text,
-                spill_plural(finding->documents, "document is", "documents are"));
-        fprintf(to, "%s.</p>\n", spill_size_text(report->result->limits.document_bytes).text);
-        fputs("<h4>What to do</h4><ul><li>Find out which array or map is most of these documents: "
-              "if it grows, it has a card of its own. A store for files suits files and texts of "
-              "this size better.</li></ul>\n",
-              to);
-        put_largest(report, &report->result->collections[finding->collection]);
+        put_documents(report, finding, card->path);
         break;
     }
 }
@@ -403,13 +438,13 @@ static void put_card(const spill_report_t *report, size_t index)
     fputs("</h3>\n", to);
     put_names(report, card);
     for (size_t i = 0; i < card->count; i++)
-        put_finding(report, card->findings[i]);
+        put_finding(report, card, card->findings[i]);
     if (card->left_out > 0)
         fprintf(to, "<p>%zu more are in the scan's JSON.</p>\n", card->left_out);
     if (item)
         put_item(report, item);
     if (card->path) {
-        put_owners(to, card->path, report->result->scanned_ms);
+        put_owners(report, card->path);
         if (index < SPILL_REPORT_PLOTTED) {
             put_fold(to, "Plots");
             spill_report_path_figures(report, card->path);

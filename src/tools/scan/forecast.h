@@ -123,6 +123,7 @@ typedef struct spill_growth_forecast {
     bool timed;
     int64_t oldest_ms, newest_ms; /* of its elements; strays included */
     double rising, falling;       /* shares of the neighbours that are in order, or in reverse */
+    int64_t later;                /* of a path: about how many have times after the scan */
     spill_pace_t pace;
 
     /* Compared with an earlier scan. elapsed 0: no comparison, or the owner was not among the
@@ -147,6 +148,14 @@ typedef struct spill_no_date_text {
 } spill_no_date_text_t;
 spill_no_date_text_t spill_no_date_text(const spill_growth_forecast_t *growth,
                                         const spill_when_t *when);
+
+/* How many elements of a path the forecasts leave out, because their times are after the scan. */
+typedef struct spill_later_text {
+    char text[128];
+} spill_later_text_t;
+
+/* "about 5 elements have times after the scan, ..."; "" if none has. `map`: it has keys. */
+spill_later_text_t spill_later_text(const spill_growth_forecast_t *growth, bool map);
 
 /* Does the text of this date (spill_when_text) have an interval? */
 bool spill_when_has_interval(const spill_growth_forecast_t *growth, const spill_when_t *when);

@@ -17,7 +17,7 @@ enum {
 };
 
 struct spill_growth_model {
-    int64_t since_ms, now_ms;
+    int64_t since_ms, now_ms, scan_ms;
     double horizons_ms[HORIZONS];
     const spill_history_t *all;       /* of the growth */
     spill_forecast_model_t *owners;   /* learned from the sample */
@@ -57,6 +57,7 @@ spill_growth_model_t *spill_growth_model_new(spill_growth_t *growth, int64_t sca
         histories[i] = &growth->owners[i].history;
     growth_model->since_ms = since_ms;
     growth_model->now_ms = now_ms;
+    growth_model->scan_ms = scan_ms;
     growth_model->all = all;
     growth_model->owners = spill_forecast_model_new(histories, growth->owner_count, since_ms,
                                                     now_ms, growth_model->horizons_ms, HORIZONS);
@@ -189,6 +190,16 @@ void spill_growth_predict(const spill_growth_model_t *growth_model, const spill_
         growth_forecast->course = make_course(growth_model, array);
 }
 
+/* About how many elements have times after the scan. At least 1 if the newest one has. */
+static int64_t count_later(const spill_growth_model_t *growth_model)
+{
+    const spill_history_t *all = growth_model->all;
+    if (all->newest <= growth_model->scan_ms)
+        return 0;
+    double before = spill_history_before(all, (double)growth_model->scan_ms + 1);
+    return (int64_t)fmax(round((double)all->seen - before), 1);
+}
+
 void spill_growth_predict_all(const spill_growth_model_t *growth_model,
                               spill_growth_forecast_t *growth_forecast)
 {
@@ -196,6 +207,7 @@ void spill_growth_predict_all(const spill_growth_model_t *growth_model,
     growth_forecast->threshold = when(NULL, NULL, 1, 0);
     growth_forecast->limit = when(NULL, NULL, 1, 0);
     set_forecast(growth_model, growth_model->together, growth_model->all, 1, growth_forecast);
+    growth_forecast->later = count_later(growth_model);
 }
 
 bool spill_when_is_past(const spill_when_t *when, int64_t scanned_ms)
@@ -256,5 +268,17 @@ spill_no_date_text_t spill_no_date_text(const spill_growth_forecast_t *growth,
     snprintf(text.text, sizeof text.text, "the past of %s is too short: a date needs %s of data",
              spill_counted_text((int64_t)fmax(round(past_days), 1), "day", "days").text,
              spill_counted_text(more, "more day", "more days").text);
+    return text;
+}
+
+spill_later_text_t spill_later_text(const spill_growth_forecast_t *growth, bool map)
+{
+    spill_later_text_t text = {.text = ""};
+    if (growth->later > 0)
+        snprintf(
+            text.text, sizeof text.text, "about %s %s after the scan, which forecasts leave out",
+            spill_counted_text(growth->later, map ? "key" : "element", map ? "keys" : "elements")
+                .text,
+            growth->later == 1 ? "has a time" : "have times");
     return text;
 }

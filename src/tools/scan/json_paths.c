@@ -59,6 +59,11 @@ static bool is_compared(const void *growth)
     return ((const spill_growth_forecast_t *)growth)->elapsed_ms != 0;
 }
 
+static bool has_later(const void *growth)
+{
+    return ((const spill_growth_forecast_t *)growth)->later > 0;
+}
+
 static bool has_course(const void *growth)
 {
     return ((const spill_growth_forecast_t *)growth)->course != NULL;
@@ -116,7 +121,10 @@ static const spill_record_t since_record =
         PART(coming_record, "coming", UNLESS(is_forecast)),                                        \
         PART(since_record, "since", UNLESS(is_compared))
 
-static const spill_field_t path_growth_fields[] = {GROWTH_FIELDS};
+static const spill_field_t path_growth_fields[] = {
+    GROWTH_FIELDS,
+    SPILL_FIELD(NUMBER, spill_growth_forecast_t, later, "later", RANGE,
+                .flags = SPILL_FIELD_OMIT_UNLESS | SPILL_FIELD_LENIENT, .when = has_later)};
 static const spill_field_t owner_growth_fields[] = {
     SPILL_FIELD(RECORD, spill_growth_forecast_t, threshold, "threshold", .of = &when_record),
     SPILL_FIELD(RECORD, spill_growth_forecast_t, limit, "limit", .of = &when_record), GROWTH_FIELDS,
@@ -139,6 +147,7 @@ static spill_code_t read_growth(const spill_record_t *type, spill_growth_forecas
     if (growth->timed)
         return SPILL_OK;
     growth->rising = growth->falling = 0;
+    growth->later = 0;
     growth->horizon_ms = 0;
     growth->coming = (spill_forecast_t){0};
     growth->pace = (spill_pace_t){.per_day = growth->added_per_day};
