@@ -257,8 +257,8 @@ static void a_reader_makes_no_bulk_write(void **state)
 {
     static const char *const operations[] = {
         "{\"update\": 0, \"filter\": {\"_id\": 1}, \"updateMods\": {\"$push\": {\"f\": 1}}}",
-        "{\"update\": 0, \"filter\": {\"_id\": 2}, \"updateMods\": {\"$push\": {\"f\": 1}}, "
-        "\"upsert\": true}",
+        ("{\"update\": 0, \"filter\": {\"_id\": 2}, \"upsert\": true, "
+         "\"updateMods\": {\"$push\": {\"f\": 1}}}"),
         "{\"update\": 0, \"filter\": {\"_id\": 3}, \"updateMods\": {\"$unset\": {\"f\": 1}}}",
         "{\"insert\": 0, \"document\": {\"_id\": 4, \"f\": [1]}}",
         "{\"delete\": 0, \"filter\": {\"_id\": 1}}",
