@@ -7,7 +7,7 @@
  * it (bench/gateway starts both). It prints the p50 of a ping, each on one connection in turns. For
  * ping, find, update and insert it prints the commands per second of 8 and of 64 connections, in
  * rounds in turns. With the gateway's process id also its processor time for each command. Only the
- * ratios of one run say something.
+ * ratios of one run say something. The bars are those of docs/internals/benchmarks/gateway.md.
  */
 #include "measure.h"
 #include "wire_client.h"
@@ -21,6 +21,8 @@
 #include <unistd.h>
 
 enum { CONNECTIONS_MAX = 64, LATENCIES = 4000, WARM = 200, ROUND_US = 500000 };
+enum { ADDED_US = 60 };               /* the bar of a ping */
+static const double throughput = 0.9; /* the bar of each command */
 
 typedef struct caller {
     pthread_t thread;
@@ -77,7 +79,7 @@ static double median_us(int64_t *durations_ns)
     return (double)median_ns / 1000;
 }
 
-static void measure_latency(char **ports)
+static void measure_latency(measure_report_t *report, char **ports)
 {
     static int64_t durations_ns[2][LATENCIES];
     int sockets[2] = {wire_connect(ports[0]), wire_connect(ports[1])};
@@ -91,8 +93,10 @@ static void measure_latency(char **ports)
         }
     }
     double direct_us = median_us(durations_ns[0]), relayed_us = median_us(durations_ns[1]);
-    printf("ping, p50: direct %.0f us, relayed %.0f us, added %.0f us\n", direct_us, relayed_us,
+    printf("ping, p50: direct %.0f us, relayed %.0f us, added %.0f us", direct_us, relayed_us,
            relayed_us - direct_us);
+    measure_print_bar(report, relayed_us - direct_us, ADDED_US, true);
+    printf("\n");
     bson_destroy(ping);
     close(sockets[0]);
     close(sockets[1]);
@@ -134,8 +138,8 @@ static double measure_side(const char *port, const char *command, int connection
     return (double)count * 1e9 / (double)(now_ns() - started_ns);
 }
 
-static void measure_throughput(char **ports, const char *command, int connections, int rounds,
-                               int gateway)
+static void measure_throughput(measure_report_t *report, char **ports, const char *command,
+                               int connections, int rounds, int gateway)
 {
     static double rates[2][ROUNDS_MAX];
     double counts[2] = {0}, started_us = wire_processor_us(gateway);
@@ -146,6 +150,7 @@ static void measure_throughput(char **ports, const char *command, int connection
     double relayed = measure_median(rates[1], (size_t)rounds);
     printf("%s, %d connections, median of %d: direct %.0f/s, relayed %.0f/s, ratio %.2f", command,
            connections, rounds, direct, relayed, relayed / direct);
+    measure_print_bar(report, relayed / direct, throughput, false);
     if (gateway > 0)
         printf("; the gateway's processor time: %.1f us",
                (wire_processor_us(gateway) - started_us) / counts[1]);
@@ -155,17 +160,16 @@ static void measure_throughput(char **ports, const char *command, int connection
 int main(int argc, char **argv)
 {
     static const char *const commands[] = {"ping", "find", "update", "insert"};
-    if (argc < 3) {
-        fprintf(stderr, "usage: bench_gateway DIRECT_PORT GATEWAY_PORT [ROUNDS [PROCESS]]\n");
-        return 2;
-    }
+    measure_report_t report = {0};
+    if (argc < 3)
+        measure_stop("usage: bench_gateway DIRECT_PORT GATEWAY_PORT [ROUNDS [PROCESS]]");
     int rounds = argc > 3 ? (int)strtol(argv[3], NULL, 10) : 5;
     int gateway = argc > 4 ? (int)strtol(argv[4], NULL, 10) : 0;
     if (rounds < 1 || rounds > ROUNDS_MAX)
         measure_stop("ROUNDS is 1 to %d", ROUNDS_MAX);
-    measure_latency(argv + 1);
+    measure_latency(&report, argv + 1);
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         for (int connections = 8; connections <= CONNECTIONS_MAX; connections *= 8)
-            measure_throughput(argv + 1, commands[i], connections, rounds, gateway);
-    return 0;
+            measure_throughput(&report, argv + 1, commands[i], connections, rounds, gateway);
+    return report.failed;
 }

@@ -11,7 +11,7 @@
  *   hot    the pushes per second of 32 connections to one owner
  *
  * and with the gateway's process id its processor time for each push. Only the ratios of one run
- * say something.
+ * say something. The bars are those of docs/internals/benchmarks/gateway.md.
  */
 #include "measure.h"
 #include "wire_client.h"
@@ -34,6 +34,9 @@ enum {
     SIDES = 2
 };
 enum { OWNER_SIZE = 48 };
+
+/* The bars: p50 of a push to that of a direct one, and pushes per second to direct ones. */
+static const double plain_bar = 1.1, long_bar = 1.4, hot_bar = 6;
 
 static const char *const collections[SIDES] = {"direct", "served"};
 static const char *const hot_collections[SIDES] = {"direct", "hot"};
@@ -86,9 +89,10 @@ static int push_count(void)
     return measure_count(PUSHES, PUSHES / 10);
 }
 
-static void print_costs(const char *what, double seconds[SIDES][PUSHES])
+static void print_costs(measure_report_t *report, const char *what, double bar,
+                        double seconds[SIDES][PUSHES])
 {
-    double mean[SIDES] = {0};
+    double mean[SIDES] = {0}, ratio = 0;
     for (int side = 0; side < SIDES; side++) {
         for (int i = 0; i < push_count(); i++)
             mean[side] += seconds[side][i] / push_count();
@@ -98,10 +102,12 @@ static void print_costs(const char *what, double seconds[SIDES][PUSHES])
     for (int tenths = 1; tenths <= 5; tenths += 4) {
         double direct = seconds[DIRECT][push_count() * tenths / 10];
         double through = seconds[GATEWAY][push_count() * tenths / 10];
-        printf(" p%d0 direct %.0f us, gateway %.0f us, ratio %.2f;", tenths, direct * 1e6,
-               through * 1e6, through / direct);
+        ratio = through / direct;
+        printf(" p%d0 direct %.0f us, gateway %.0f us, ratio %.2f%s", tenths, direct * 1e6,
+               through * 1e6, ratio, tenths == 1 ? ";" : "");
     }
-    printf(" mean ratio %.2f", mean[GATEWAY] / mean[DIRECT]);
+    measure_print_bar(report, ratio, bar, true);
+    printf("; mean ratio %.2f", mean[GATEWAY] / mean[DIRECT]);
 }
 
 /* `pushes`: that the gateway has carried out since it had used `before_us`. */
@@ -119,7 +125,7 @@ static void name_owner(char name[OWNER_SIZE], const char *kind, int number)
     snprintf(name, OWNER_SIZE, "%s %d of %d", kind, number, (int)getpid());
 }
 
-static void measure_plain(const int *sockets, int gateway)
+static void measure_plain(measure_report_t *report, const int *sockets, int gateway)
 {
     double before_us = wire_processor_us(gateway);
     static double seconds[SIDES][PUSHES];
@@ -136,11 +142,11 @@ static void measure_plain(const int *sockets, int gateway)
             bson_destroy(command);
         }
     }
-    print_costs("plain", seconds);
+    print_costs(report, "plain", plain_bar, seconds);
     print_processor(gateway, before_us, push_count() + WARM);
 }
 
-static void measure_long(const int *sockets, int gateway)
+static void measure_long(measure_report_t *report, const int *sockets, int gateway)
 {
     double before_us = wire_processor_us(gateway);
     static double seconds[SIDES][PUSHES];
@@ -158,7 +164,7 @@ static void measure_long(const int *sockets, int gateway)
         bson_destroy(command);
     }
     bson_destroy(own);
-    print_costs("long", seconds);
+    print_costs(report, "long", long_bar, seconds);
     print_processor(gateway, before_us, push_count() + WARM);
 }
 
@@ -207,7 +213,7 @@ static double measure_hot_side(const char *port, const char *collection, const c
     return (double)count / (measure_now() - started);
 }
 
-static void measure_hot(char **ports, int rounds, int gateway)
+static void measure_hot(measure_report_t *report, char **ports, int rounds, int gateway)
 {
     double pushes = 0, before_us = wire_processor_us(gateway);
     static double rates[SIDES][ROUNDS_MAX];
@@ -222,24 +228,24 @@ static void measure_hot(char **ports, int rounds, int gateway)
     double through = measure_median(rates[GATEWAY], (size_t)rounds);
     printf("hot, %d connections, median of %d: direct %.0f/s, gateway %.0f/s, ratio %.1f", HOT,
            rounds, direct, through, through / direct);
+    measure_print_bar(report, through / direct, hot_bar, false);
     print_processor(gateway, before_us, pushes);
 }
 
 int main(int argc, char **argv)
 {
-    if (argc < 3) {
-        fprintf(stderr, "usage: bench_gateway_push DIRECT_PORT GATEWAY_PORT [ROUNDS [PROCESS]]\n");
-        return 2;
-    }
+    measure_report_t report = {0};
+    if (argc < 3)
+        measure_stop("usage: bench_gateway_push DIRECT_PORT GATEWAY_PORT [ROUNDS [PROCESS]]");
     int rounds = argc > 3 ? (int)strtol(argv[3], NULL, 10) : 5;
     if (rounds < 1 || rounds > ROUNDS_MAX)
         measure_stop("ROUNDS is 1 to %d", ROUNDS_MAX);
     int gateway = argc > 4 ? (int)strtol(argv[4], NULL, 10) : 0;
     int sockets[SIDES] = {wire_connect(argv[1]), wire_connect(argv[2])};
-    measure_plain(sockets, gateway);
-    measure_long(sockets, gateway);
-    measure_hot(argv + 1, rounds, gateway);
+    measure_plain(&report, sockets, gateway);
+    measure_long(&report, sockets, gateway);
+    measure_hot(&report, argv + 1, rounds, gateway);
     close(sockets[DIRECT]);
     close(sockets[GATEWAY]);
-    return 0;
+    return report.failed;
 }

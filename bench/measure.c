@@ -115,6 +115,13 @@ void measure_figure(measure_report_t *report, const measure_figure_t *figure)
     fflush(stdout);
 }
 
+void measure_print_bar(measure_report_t *report, double value, double bar, bool at_most)
+{
+    bool met = at_most ? value <= bar : value >= bar;
+    report->failed |= !met;
+    printf("; %s %.4g: %s", at_most ? "at most" : "at least", bar, met ? "met" : "MISSED");
+}
+
 /* ---- data ------------------------------------------------------------------------------------ */
 
 void measure_element(uint8_t *document, uint64_t number)

@@ -84,6 +84,12 @@ void measure_print_header(void);
  */
 void measure_figure(measure_report_t *report, const measure_figure_t *figure);
 
+/*
+ * For a program with lines of its own: judge a value, and print "; at most 1.10: met" (or "at
+ * least", or "MISSED") behind it, without the end of the line.
+ */
+void measure_print_bar(measure_report_t *report, double value, double bar, bool at_most);
+
 /* ---- data ------------------------------------------------------------------------------------ */
 
 /*

@@ -72,6 +72,8 @@ const spill_command_t spill_command_serve = {
         "definition get their arrays served; everything else is relayed unchanged. Users log "
         "in with their own names and passwords, and keep their rights.\n"
         "\n"
+        "--json is for --check. The log is always JSON.\n"
+        "\n"
         "SIGTERM: stop listening, let commands end, end. SIGHUP: read certificates and "
         "definitions again.\n"
         "\n"
@@ -79,7 +81,6 @@ const spill_command_t spill_command_serve = {
         "  spillway serve mongodb://127.0.0.1:27017/shop --listen 127.0.0.1:27018\n"
         "\n"
         "Then connect the application to mongodb://127.0.0.1:27018/shop.",
-    .common = SPILL_COMMON_NO_JSON,
     .options = serve_options,
     .defaults = &serve_defaults,
     .options_bytes = sizeof(spill_cli_serve_options_t),

@@ -76,6 +76,8 @@ static spill_code_t read_options(const spill_invocation_t *invocation, char uri[
     if (!spill_raw_reader_serves(uri))
         return spill_fail(error, SPILL_INVALID,
                           "serve needs a server's URI, such as mongodb://127.0.0.1:27017/shop");
+    if (invocation->json && !given->check)
+        return spill_fail(error, SPILL_INVALID, "--json needs --check; the log is always JSON");
     SPILL_TRY(choose("present", given->present, presents, &present, error));
     SPILL_TRY(choose("tls-client", given->tls_client, clients, &client, error));
     SPILL_TRY(check_ranges(&given->gateway, error));
@@ -107,7 +109,7 @@ spill_exit_t spill_cli_serve(const spill_invocation_t *invocation)
     spill_code_t code = read_options(invocation, uri, &options, &error);
     bool found = false;
     if (code == SPILL_OK && given->check)
-        code = spill_gateway_check(&options, stdout, &found, &error);
+        code = spill_gateway_check(&options, stdout, invocation->json, &found, &error);
     else if (code == SPILL_OK)
         code = run_gateway(&options, &error);
     if (code != SPILL_OK)

@@ -56,11 +56,12 @@ spill_code_t spill_gateway_check_options(const spill_gateway_options_t *options,
                                          spill_error_t *error);
 
 /*
- * Connect to the server, print on `out` what would be served, and end. *found: a collection has a
+ * Connect to the server, print on `out` what would be served, and end. `json`: a line of JSON for
+ * the server, each collection with a definition, and each view of one. *found: a collection has a
  * definition and is not served. SPILL_DENIED: the URI's user lacks a right that served collections
  * need.
  */
-spill_code_t spill_gateway_check(const spill_gateway_options_t *options, FILE *out, bool *found,
-                                 spill_error_t *error);
+spill_code_t spill_gateway_check(const spill_gateway_options_t *options, FILE *out, bool json,
+                                 bool *found, spill_error_t *error);
 
 #endif

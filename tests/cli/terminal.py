@@ -1,6 +1,8 @@
 """A terminal for tests: run a program on a pseudo-terminal, and keep the screen as a person sees it.
 
 terminal.py COLUMNS check PROGRAM ARGUMENT...   run it slowly, and check its progress lines
+terminal.py COLUMNS follow PROGRAM ARGUMENT...  the same once and at full speed, for work that takes seconds.
+                                                Its pace may vary, so the time left is not judged
 terminal.py COLUMNS show PROGRAM ARGUMENT...    run it, and print what it printed; a line that is too
                                                 long stays one line
 terminal.py COLUMNS lines PROGRAM ARGUMENT...   run it, and print each text that its progress line had
@@ -92,9 +94,9 @@ def run(columns, command, slow=False, stop=False, whole=False, hold_s=HOLDS_S[0]
     return os.waitstatus_to_exitcode(status), screen
 
 
-def check(columns, command):
-    for hold_s in HOLDS_S:
-        status, screen = run(columns, command, slow=True, hold_s=hold_s)
+def check(columns, command, slow=True):
+    for hold_s in HOLDS_S if slow else HOLDS_S[:1]:
+        status, screen = run(columns, command, slow=slow, hold_s=hold_s)
         if sum(numbers_left(line) is not None for line in screen.states) >= 3 or status != 0:
             break
     problems, before, estimates, totals = list(screen.errors), None, 0, 0
@@ -109,14 +111,14 @@ def check(columns, command):
         if part < part_before:  # the next definition
             before = None
         part_before = part
-        if before is not None and abs(left - before) > before / 2 + 0.051:
+        if slow and before is not None and abs(left - before) > before / 2 + 0.051:
             problems.append(f"the time left jumps from {before} s to {left} s")
         before = left
         if re.search(r"left.*left|%.*%", line):
             problems.append("a line has parts of the line before it: " + line)
     if status != 0:
         problems.append(f"exit code {status}")
-    if estimates < 3:
+    if slow and estimates < 3:
         problems.append(f"only {estimates} of {len(screen.states)} lines say what is left")
     if totals < 3:
         problems.append("there is no percentage")
@@ -134,6 +136,8 @@ def main():
     columns, what, command = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
     if what == "check":
         return check(columns, command)
+    if what == "follow":
+        return check(columns, command, slow=False)
     status, screen = run(columns, command, slow=what == "stop", stop=what == "stop",
                          whole=what == "show")
     if what == "lines":

@@ -75,3 +75,17 @@ terminal 200 stop "${undo[@]}" --rate 3000 --json
 [ "$(grep -c '"step":"undone","interrupted":true,"owners":[1-9]' out)" = 1 ] || fail "--json: $(cat out)"
 terminal 200 lines "${undo[@]}" --rate 8000 || fail "the undo: $(cat out err)"
 grep -qE '[0-9] of [0-9]+ owners, .* elements unmanaged, [0-9]+ %, [0-9.]+ s left' out || fail "no total: $(cat out)"
+
+# ---- a migration ---------------------------------------------------------------------------------
+
+head -1200 some.ndjson >few.ndjson
+expect 0 define live events --preset feed-recent --quiet
+expect 0 import live events few.ndjson --elements list --owner by --quiet
+live=(migrate live plan.json --execute --yes --durability log)
+expect 0 "${live[@]}" --undo
+for columns in 80 40; do
+    terminal "$columns" follow "${live[@]}" --rate 1000 || fail "migrate at $columns columns: $(cat out err)"
+    echo "migrate: $(tail -1 out)"
+    expect 0 "${live[@]}" --undo
+    has out '"owners":1200'
+done

@@ -61,8 +61,13 @@ new_database "$SPILLWAY_TEST_URI"
 measures 2 bench_scan "$uri" 1 1
 measures 9 bench_server --quick "$server"
 
-"$SPILLWAY_SOURCE/bench/gateway" 1 2000 >out 2>err || fail "bench/gateway ended with $?: $(cat err)"
-[ "$(grep -c 'direct' out)" -ge 10 ] || fail "bench/gateway printed fewer than 10 rows: $(cat out)"
+status=0
+"$SPILLWAY_SOURCE/bench/gateway" 1 2000 >out 2>err || status=$?
+[ "$(grep -cE 'direct.*: (met|MISSED)' out)" = 12 ] || fail "bench/gateway ended with $status and printed no 12 bars: $(cat out err)"
+[ "$status" = "$(grep -q MISSED out && echo 1 || echo 0)" ] || fail "bench/gateway ended with $status: $(cat out err)"
+status=0
+"$programs/bench_gateway_push" 1 1 >out 2>err || status=$?
+[ "$status" = 2 ] || fail "a benchmark without a server ends with $status"
 ran+=(bench_gateway bench_gateway_push)
 
 for program in "$programs"/bench_*; do

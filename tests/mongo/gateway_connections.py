@@ -1,18 +1,24 @@
-"""Connections that sent only hello: how many a gateway keeps, and the resident memory of each.
+"""How many connections a gateway keeps, and the resident memory of each.
 
-10 000 connections have to fit in 400 MB. If the hard limit of open files permits fewer, the test opens as many as it
-permits, and bounds the bytes of each.
+10 000 connections that sent only hello have to fit in 400 MB. If the hard limit of open files permits fewer, the test
+opens as many as it permits, and bounds the bytes of each. 1000 connections that have logged in have to fit in 100 MB.
 """
 
+import base64
+import hashlib
+import hmac
 import json
+import os
 import resource
 import socket
 import subprocess
 import time
+import urllib.parse
 
 from gateway_lib import Gateway, Server, body_of, message, receive, run
 
 CONNECTIONS, RESIDENT_BYTES = 10000, 400 << 20
+USERS, USERS_RESIDENT_BYTES = 1000, 100 << 20
 BYTES_EACH = 8192  # half of a read buffer: an idle connection keeps none
 PER_ADDRESS = 1000
 OTHER_FILES = 200  # of this process and of the gateway
@@ -59,6 +65,72 @@ def connections_that_sent_hello_are_small():
     gateway.stop()
 
 
+class Scram:
+    """Logs in with SCRAM-SHA-256 (RFC 7677). The costly hash of the password is made once."""
+
+    def __init__(self, user, password):
+        self.user, self.password, self.salted = user, password, {}
+
+    def say(self, end, body, payload):
+        end.sendall(message(body | {"payload": payload.encode(), "$db": "admin"}))
+        answer = body_of(receive(end))
+        assert answer["ok"] == 1, answer
+        return answer
+
+    def salt(self, salt, count):
+        if (salt, count) not in self.salted:
+            self.salted[salt, count] = hashlib.pbkdf2_hmac("sha256", self.password.encode(), base64.b64decode(salt),
+                                                           int(count))
+        return self.salted[salt, count]
+
+    def log_in(self, end, nonce):
+        first = f"n={self.user},r={nonce}"
+        answer = self.say(end, {"saslStart": 1, "mechanism": "SCRAM-SHA-256",
+                                "options": {"skipEmptyExchange": True}}, "n,," + first)
+        server_first = answer["payload"].decode()
+        given = dict(part.split("=", 1) for part in server_first.split(","))
+        assert given["r"].startswith(nonce)
+        salted = self.salt(given["s"], given["i"])
+        last = "c=biws,r=" + given["r"]
+        signed = f"{first},{server_first},{last}".encode()
+        key = hmac.digest(salted, b"Client Key", "sha256")
+        signature = hmac.digest(hashlib.sha256(key).digest(), signed, "sha256")
+        proof = base64.b64encode(bytes(a ^ b for a, b in zip(key, signature))).decode()
+        step = {"saslContinue": 1, "conversationId": answer["conversationId"]}
+        answer = self.say(end, step, f"{last},p={proof}")
+        verifier = hmac.digest(hmac.digest(salted, b"Server Key", "sha256"), signed, "sha256")
+        assert answer["payload"].decode() == "v=" + base64.b64encode(verifier).decode()
+        if not answer["done"]:
+            answer = self.say(end, step, "")
+        assert answer["done"]
+
+
+def connections_that_logged_in_are_small():
+    """Each has its own connection to the server, and sends a command."""
+    raise_limit()
+    uri = urllib.parse.urlsplit(os.environ["SPILLWAY_TEST_AUTH_URI"])
+    user = Scram(uri.username, uri.password)
+    gateway = Gateway(f"mongodb://{uri.username}:{uri.password}@{uri.hostname}:{uri.port}/d?authSource=admin")
+    before, held = resident_bytes(gateway), []
+    for i in range(USERS):
+        end = socket.create_connection(("127.0.0.1", gateway.port), source_address=("127.0.0.2", 0))
+        end.settimeout(60)
+        end.sendall(message({"hello": 1, "$db": "admin"}))
+        assert body_of(receive(end))["ok"] == 1
+        user.log_in(end, base64.b64encode(os.urandom(24)).decode())
+        held.append(end)
+    for end in held:  # all live, and may read
+        end.sendall(message({"find": "things", "limit": 1, "singleBatch": True, "$db": "d"}))
+        assert body_of(receive(end))["ok"] == 1
+    after = resident_bytes(gateway)
+    print(f"{USERS} connections that logged in: {after >> 20} MiB resident, before {before >> 20} MiB, "
+          f"{(after - before) // USERS} bytes each", flush=True)
+    assert after <= USERS_RESIDENT_BYTES, after
+    for end in held:
+        end.close()
+    gateway.stop()
+
+
 def few_open_files_lower_the_connections():
     """Without --max-connections; the log says so."""
     server = Server()
@@ -96,4 +168,5 @@ def few_open_files_lower_the_connections():
     assert made.returncode != 0 and "--max-connections 1 needs 202 open files" in made.stderr, made
 
 
-run([connections_that_sent_hello_are_small, few_open_files_lower_the_connections])
+run([connections_that_sent_hello_are_small, connections_that_logged_in_are_small,
+     few_open_files_lower_the_connections])

@@ -25,6 +25,18 @@ expect 0 define "$writer$options" feed --preset feed-recent
 expect 0 append "$writer$options" feed ada 1
 expect 0 serve "$writer$options" --check
 has out "users: served: array activities, pages in overflowActivities, threshold 1000"
+expect 0 serve "$writer$options" --check --json
+python3 - <<'END' || fail "--check --json: $(cat out)"
+import json
+server, users = [json.loads(line) for line in open("out", encoding="utf-8")]
+assert server["server"]["host"] and server["server"]["port"] > 0, server
+assert (server["server"]["kind"], server["driversSee"]) in {
+    ("standalone", "standalone"), ("replicaSet", "mongos"), ("sharded", "mongos")}, server
+assert users == {"collection": "users", "served": True, "array": "activities", "pages": "overflowActivities",
+                 "threshold": 1000}, users
+END
+expect 2 serve "$writer$options" --json
+has err "--json needs --check"
 expect 3 serve "$reader$options" --check
 has err "the user of the URI may not write"
 expect 2 serve ./folder --check
@@ -72,6 +84,8 @@ expect 0 define "$writer$options" events --preset gateway --collection people --
 has err "note: the collection 'people' has no document yet; is its name right?"
 expect 0 serve "$writer$options" --check
 has out "people: note: the collection 'people' has no document yet"
+expect 0 serve "$writer$options" --check --json
+grep -q '"collection" : "people", "served" : true, .*"note" : "the collection .people. has no document yet' out || fail "--check --json: $(cat out)"
 expect 4 define "$writer$options" followers --preset gateway --collection people --array followers
 has err "Nothing was saved"
 expect 3 define "$writer$options" followers
@@ -104,6 +118,8 @@ expect 0 drop "$writer$options" likes --yes
 expect 0 define "$writer$options" visits --preset reviews-bucket
 expect 1 serve "$writer$options" --check
 has out "not served: the definition 'visits' has the layout bucket"
+expect 1 serve "$writer$options" --check --json
+grep -q '"served" : false, "reason" : "the definition .visits. has the layout bucket' out || fail "--check --json: $(cat out)"
 expect 3 serve "$reader$options" --check
 has err "the user of the URI may not write"
 

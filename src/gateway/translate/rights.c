@@ -88,16 +88,21 @@ static bool probe(spill_translation_t *translation, spill_right_t right, const c
     return allowed;
 }
 
+bool spill_translation_probe(spill_translation_t *translation, spill_right_t right,
+                             const spill_definition_t *definition)
+{
+    return probe(translation, right, definition->collection) &&
+           probe(translation, right, definition->page_collection);
+}
+
 bool spill_translation_require(spill_translation_t *translation, spill_right_t right)
 {
-    const spill_definition_t *definition = translation->at->definition;
     spill_rights_t *rights = translation->connection->rights;
     known_t *known = rights != NULL ? find_known(rights, translation->at) : NULL;
     int64_t now = spill_clock_monotonic_s();
     if (known != NULL && now < known->until[right])
         return true;
-    if (!probe(translation, right, definition->collection) ||
-        !probe(translation, right, definition->page_collection))
+    if (!spill_translation_probe(translation, right, translation->at->definition))
         return false;
     if (known != NULL)
         known->until[right] = now + SECONDS;

@@ -216,7 +216,8 @@ static size_t add_dropping(const spill_served_collection_t *at, dropping_t *all,
 
 /*
  * Before the collection is dropped: later heads get incarnations above drop.incarnation, the
- * highest of all present heads and pages, and a note lets repair delete their pages.
+ * highest of all present heads and pages, and a note lets repair delete their pages. The gateway
+ * writes both with its own rights, so the client's are tried first.
  */
 static bool begin_drop(spill_translation_t *translation, dropping_t *one)
 {
@@ -226,7 +227,8 @@ static bool begin_drop(spill_translation_t *translation, dropping_t *one)
     spill_store_t *store = spill_served_store(translation->served);
     int64_t most = 0;
     spill_bookkeeping_path(one->definition->array, SPILL_STORED_REV, rev);
-    if (!raise_to_highest(translation, one->definition->collection, rev, &most) ||
+    if (!spill_translation_probe(translation, SPILL_RIGHT_DELETE, one->definition) ||
+        !raise_to_highest(translation, one->definition->collection, rev, &most) ||
         !raise_to_highest(translation, one->definition->page_collection,
                           SPILL_STORED_PAGE_INCARNATION, &most))
         return false;
@@ -321,8 +323,6 @@ bool spill_translate_drop(spill_translation_t *translation, bson_t *reply)
 {
     const spill_served_collection_t *at = translation->at;
     size_t most = 0;
-    if (at->array != NULL && !spill_translation_require(translation, SPILL_RIGHT_DELETE))
-        return false;
     while (at->definitions[most] != NULL)
         most++;
     dropping_t *all = bson_malloc0((most + 1) * sizeof *all);
@@ -387,7 +387,7 @@ static bool drop_heads(spill_translation_t *translation, const dropping_t *all, 
     return i == count;
 }
 
-/* A user who may drop the database, but not read it, gets no notes. */
+/* A user who may drop the database, but not read it or delete documents, gets no notes. */
 bool spill_translate_drop_database(spill_translation_t *translation, bson_t *reply)
 {
     const spill_served_collection_t *const *served = spill_served_all(translation->served);

@@ -191,4 +191,8 @@ typedef enum spill_right { SPILL_RIGHT_FIND, SPILL_RIGHT_UPDATE, SPILL_RIGHT_DEL
  */
 bool spill_translation_require(spill_translation_t *translation, spill_right_t right);
 
+/* The same for heads and pages of any definition; the result is not kept. */
+bool spill_translation_probe(spill_translation_t *translation, spill_right_t right,
+                             const spill_definition_t *definition);
+
 #endif
