@@ -472,6 +472,7 @@ static void do_remove_where(sim_client_t *client, int owner)
         sim_check_removed_where(client, owner, span_since(client, owner, from), code, limit,
                                 removed);
     client->removing.active = false;
+    client->raises = false;
     bson_destroy(filter);
 }
 
@@ -781,6 +782,7 @@ void sim_client_run(void *context)
     client->array = NULL;
     client->trimming = sim_retention(world);
     client->removing.active = false;
+    client->raises = false;
     if (sim_begin_call(client) && sim_client_open(client)) {
         /* Every second client opened the array under other bounds. */
         client->array->definition.bounds = world->settings.bounds[client->index % 2];

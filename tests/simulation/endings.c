@@ -183,9 +183,11 @@ static spill_code_t end_head(sim_client_t *client, spill_head_end_t *end, int ow
 {
     bool done = false;
     sim_ends_t *ends = &client->world->ends[owner];
-    SPILL_TRY(spill_head_end_raise(end, error));
+    client->raises = true;
+    spill_code_t code = spill_head_end_raise(end, error);
+    client->raises = false;
+    SPILL_TRY(code);
     ends->announced = end->incarnation;
-    ends->page_put = false;
     SPILL_TRY(spill_head_end_begin(end, error));
     spill_request_t head = spill_owner_request(end->owner, SPILL_REQUEST_READ, SPILL_HEAD);
     const sim_message_t message = {.kind = SIM_MESSAGE_DELETE,
@@ -290,16 +292,17 @@ void sim_ends_sent(const sim_client_t *client, const spill_request_t *request)
     if (!head)
         return;
     want_to_end(ends, &head->state);
-    if (request->kind == SPILL_REQUEST_RECOUNT) { /* raises the head's rev */
-        ends->announced = head->state.incarnation;
-        ends->page_put = false;
-    }
 }
 
-void sim_ends_observe(sim_world_t *world, const spill_request_t *request)
+void sim_ends_observe(sim_world_t *world, int client, const spill_request_t *request)
 {
     int owner = sim_owner_of(request);
     sim_ends_t *ends = &world->ends[owner];
+    const sim_client_t *by = &world->clients[client];
+    if (request->kind == SPILL_REQUEST_RECOUNT && (by->drops || by->raises)) {
+        ends->announced = world->before.state.incarnation;
+        ends->page_put = false;
+    }
     if (request->kind == SPILL_REQUEST_DROP_HEAD) {
         ends->may_go = higher(ends->may_go, request->incarnation);
         ends->deleted = request->incarnation;

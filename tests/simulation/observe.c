@@ -401,7 +401,7 @@ void sim_observe(sim_world_t *world, int client, const spill_request_t *request,
         return;
     observe_turns(world, owner, client, request);
     if (world->settings.notes)
-        sim_ends_observe(world, request);
+        sim_ends_observe(world, client, request);
     int32_t live = sim_model_now(&world->plains[owner])->live;
     if (request->kind == SPILL_REQUEST_APPEND)
         observe_append(world, owner, request, response);

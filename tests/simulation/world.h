@@ -177,6 +177,7 @@ typedef struct sim_client {
     bool reliable; /* no faults and no turns: the client that makes the final checks */
     bool began;    /* the first request of a public call reuses the call's turn */
     bool drops;    /* it drops an owner by the public call */
+    bool raises;   /* it raises the rev of a head, to end it as the gateway does */
     int actions_left;
     int pending; /* the append to retry, or -1 */
     int64_t bases[SIM_OWNERS_MAX];
@@ -427,7 +428,7 @@ bool sim_act_on_head(sim_client_t *client, int owner);
 
 /* Note a request that a client sends, and one that took effect: may this page be deleted? */
 void sim_ends_sent(const sim_client_t *client, const spill_request_t *request);
-void sim_ends_observe(sim_world_t *world, const spill_request_t *request);
+void sim_ends_observe(sim_world_t *world, int client, const spill_request_t *request);
 
 /* The head vanishes, without a request and without a client's statement. */
 void sim_ends_vanished(sim_ends_t *ends, const spill_state_t *head);
