@@ -472,7 +472,6 @@ static void do_remove_where(sim_client_t *client, int owner)
         sim_check_removed_where(client, owner, span_since(client, owner, from), code, limit,
                                 removed);
     client->removing.active = false;
-    client->raises = false;
     bson_destroy(filter);
 }
 

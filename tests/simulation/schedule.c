@@ -425,7 +425,6 @@ static void drop(sim_world_t *world, sim_client_t *client, int owner)
     if (spill_array_drop_owner(client->array, &value, &error) != SPILL_NOT_FOUND)
         sim_fail(world, "owner %d, at the end: dropped twice", owner);
     client->drops = false;
-    client->raises = false;
     check_no_page(world, client, owner);
 }
 
