@@ -177,14 +177,15 @@ void spill_cli_copy_hook(spill_cli_copy_t *copy, const spill_cli_copy_given_t *g
 spill_exit_t spill_cli_copy_exit(const spill_cli_copy_t *copy, spill_code_t code,
                                  spill_exit_t closed)
 {
-    /* No second run can copy what is lost. */
-    const bool lost = code == SPILL_CORRUPT && copy->invocation->partial;
-    if (code != SPILL_OK && code != SPILL_CANCELLED && copy->result.elements > 0)
+    if (code != SPILL_OK && code != SPILL_CANCELLED && copy->result.elements > 0) {
+        /* No second run can copy what is lost. */
+        const bool lost = code == SPILL_CORRUPT && copy->invocation->partial;
         fprintf(stderr, "spillway: %" PRId64 " %s copied; %s\n", copy->result.elements,
                 spill_cli_plural(copy->result.elements, "element is", "elements are"),
                 lost ? "damaged owners are left out: `spillway export STORE NAME OWNER --partial' "
                        "writes what can be read of one"
                      : "after removing the cause, run the same command to continue");
+    }
     const bool found = copy->result.differences > 0 || copy->unmanaged > 0;
     return closed == SPILL_EXIT_DONE && found ? SPILL_EXIT_FOUND : closed;
 }
