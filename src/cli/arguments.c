@@ -241,7 +241,9 @@ __attribute__((format(printf, 2, 3))) static void usage_error(const struct argp_
     va_start(arguments, format);
     char *text = bson_strdupv_printf(format, arguments);
     va_end(arguments);
-    exit((int)spill_cli_usage(parse->invocation, "%s", text));
+    const spill_exit_t status = spill_cli_usage(parse->invocation, "%s", text);
+    bson_free(text);
+    exit((int)status);
 }
 
 /* What getopt finds wrong it reports itself. argp then writes its own advice: write ours instead.
