@@ -94,7 +94,7 @@ static spill_code_t fail_number(const char *text, const char *end, spill_error_t
         size_t size = 0;
         while (at + size < end && at[size] != '\0' && strchr("+-.0123456789eE", at[size]))
             size++;
-        char *number = bson_strndup(at, size);
+        char *number = bson_strdup_printf("%.*s", (int)size, at); /* strndup would read one more */
         bool beyond = isinf(strtod(number, NULL));
         bson_free(number);
         if (beyond)
