@@ -30,12 +30,55 @@ static spill_code_t drop_head(const spill_owner_t *owner, int64_t incarnation, i
     return spill_owner_step(owner, &drop, done, error);
 }
 
-static spill_code_t drop_page(const spill_owner_t *owner, int64_t incarnation, int64_t page,
-                              bool *done, spill_error_t *error)
+/* Pages that one call deletes. */
+typedef struct together {
+    spill_request_t requests[PAGES_TOGETHER];
+    spill_response_t responses[PAGES_TOGETHER];
+} together_t;
+
+static void free_together(together_t **pages)
 {
-    spill_request_t drop = spill_owner_request(owner, SPILL_REQUEST_DROP_PAGE, page);
-    drop.incarnation = incarnation;
-    return spill_owner_step(owner, &drop, done, error);
+    for (size_t i = 0; i < PAGES_TOGETHER; i++)
+        spill_response_release(&(*pages)->responses[i]);
+    bson_free(*pages);
+}
+
+/* How many pages one call deletes. With keep oldest each page leaves a tombstone. */
+static int64_t pages_at_a_time(const spill_owner_t *owner)
+{
+    return spill_schema_of(&owner->array->definition)->appends_to_head ? PAGES_TOGETHER : 1;
+}
+
+/* Delete as many pages as one call does: this page and those before it. *done: there was one. */
+static spill_code_t drop_together(const spill_owner_t *owner, int64_t incarnation, int64_t page,
+                                  bool *done, spill_error_t *error)
+{
+    SPILL_SCOPED(free_together) together_t *pages = bson_malloc0(sizeof *pages);
+    int64_t most = pages_at_a_time(owner);
+    size_t count = (size_t)(page < most ? page + 1 : most);
+    for (size_t i = 0; i < count; i++) {
+        int64_t number = page - (int64_t)i;
+        pages->requests[i] = spill_owner_request(owner, SPILL_REQUEST_DROP_PAGE, number);
+        pages->requests[i].incarnation = incarnation;
+    }
+    *done = false;
+    SPILL_TRY(spill_owner_call_all(owner, pages->requests, count, pages->responses, error));
+    for (size_t i = 0; i < count; i++)
+        *done = *done || pages->responses[i].outcome == SPILL_DONE;
+    return SPILL_OK;
+}
+
+/* Delete the page and those before it, until there is none. *dropped: there was one. */
+static spill_code_t drop_down_from(const spill_owner_t *owner, int64_t incarnation, int64_t page,
+                                   bool *dropped, spill_error_t *error)
+{
+    bool done = true;
+    *dropped = false;
+    for (; done && page >= 0; page -= pages_at_a_time(owner)) {
+        SPILL_TRY(drop_together(owner, incarnation, page, &done, error));
+        *dropped = *dropped || done;
+    }
+    return SPILL_OK;
 }
 
 spill_code_t spill_outlier_find_left_over(const spill_owner_t *owner, int64_t incarnation,
@@ -109,13 +152,10 @@ spill_code_t spill_outlier_drop_left_over(const spill_owner_t *owner, int64_t in
     SPILL_SCOPED(spill_response_release) spill_response_t page = SPILL_RESPONSE_INIT;
     SPILL_TRY(spill_outlier_find_left_over(owner, incarnation, &page, error));
     while (page.state.present) {
-        bool done = true, dropped = false, again = page.state.page == before;
+        bool dropped, again = page.state.page == before;
         before = page.state.page;
-        for (int64_t number = page.state.page; done && number >= 0; number--) {
-            SPILL_TRY(drop_page(owner, incarnation, number, &done, error));
-            dropped = dropped || done;
-            *any = *any || done;
-        }
+        SPILL_TRY(drop_down_from(owner, incarnation, page.state.page, &dropped, error));
+        *any = *any || dropped;
         undeletable = again && !dropped ? undeletable : 0;
         if (again && !dropped)
             SPILL_TRY(count_undeletable(owner, page.state.page, &undeletable, error));
@@ -235,55 +275,16 @@ spill_code_t spill_outlier_finish_noted(const spill_owner_t *owner, spill_error_
     return spill_store_forget_drop(store, &owner->array->definition, owner->value, &note, error);
 }
 
-/* Pages that one call deletes. */
-typedef struct together {
-    spill_request_t requests[PAGES_TOGETHER];
-    spill_response_t responses[PAGES_TOGETHER];
-} together_t;
-
-static void free_together(together_t **pages)
-{
-    for (size_t i = 0; i < PAGES_TOGETHER; i++)
-        spill_response_release(&(*pages)->responses[i]);
-    bson_free(*pages);
-}
-
-/*
- * Keep newest: delete the pages count - 1 .. from, many at a time, the highest first. Stop after a
- * long gap.
- */
-static spill_code_t drop_many(const spill_owner_t *owner, int64_t incarnation, int64_t from,
-                              int64_t count, spill_error_t *error)
-{
-    SPILL_SCOPED(free_together) together_t *pages = bson_malloc0(sizeof *pages);
-    for (int missing = 0; count > from && missing < MISSING_MAX;) {
-        size_t most = count - from < PAGES_TOGETHER ? (size_t)(count - from) : PAGES_TOGETHER;
-        for (size_t i = 0; i < most; i++) {
-            int64_t number = count - 1 - (int64_t)i;
-            pages->requests[i] = spill_owner_request(owner, SPILL_REQUEST_DROP_PAGE, number);
-            pages->requests[i].incarnation = incarnation;
-        }
-        SPILL_TRY(spill_owner_call_all(owner, pages->requests, most, pages->responses, error));
-        for (size_t i = 0; i < most; i++)
-            missing = pages->responses[i].outcome == SPILL_DONE ? 0 : missing + 1;
-        count -= (int64_t)most;
-    }
-    return SPILL_OK;
-}
-
 /* After DROP_HEAD: delete the pages count - 1 .. from, then all others that are left. */
 static spill_code_t drop_pages(const spill_owner_t *owner, int64_t incarnation, int64_t from,
                                int64_t count, spill_error_t *error)
 {
     bool any = false, done = false;
-    if (spill_schema_of(&owner->array->definition)->appends_to_head) {
-        SPILL_TRY(drop_many(owner, incarnation, from, count, error));
-        count = from;
-    }
+    const int64_t most = pages_at_a_time(owner);
     /* The search below finds pages behind a long gap. */
-    for (int missing = 0; count > from && missing < MISSING_MAX; count--) {
-        SPILL_TRY(drop_page(owner, incarnation, count - 1, &done, error));
-        missing = done ? 0 : missing + 1;
+    for (int64_t missing = 0; count > from && missing < MISSING_MAX; count -= most) {
+        SPILL_TRY(drop_together(owner, incarnation, count - 1, &done, error));
+        missing = done ? 0 : missing + most;
     }
     return spill_outlier_drop_left_over(owner, incarnation, &any, error);
 }
@@ -346,7 +347,10 @@ spill_code_t spill_outlier_finish_drop(const spill_owner_t *owner, bool *any, sp
     return SPILL_OK;
 }
 
-/* A closed tail is never opened again, so the note is certain before the head is deleted. */
+/*
+ * A closed tail is never opened again, so the note is certain before the head is deleted. It is
+ * forgotten at once, because a page that is put late meets a tombstone.
+ */
 spill_code_t spill_outlier_drop_closed(spill_owner_t *owner, int64_t incarnation, int64_t pages,
                                        spill_error_t *error)
 {

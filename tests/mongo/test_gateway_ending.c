@@ -391,6 +391,29 @@ static void a_page_that_is_put_late_after_a_drop_goes(void **state)
     server_close(store);
 }
 
+static void a_drop_deletes_many_pages_with_each_call(void **state)
+{
+    enum { ELEMENTS = 64, CALLS_MAX = 16 };
+    int32_t one = 1;
+    spill_array_t *array;
+    spill_count_t count;
+    gateway_fixture_t *fixture = *state;
+    const spill_value_t owner = {
+        .data = (const uint8_t *)&one, .size_bytes = sizeof one, .type = BSON_TYPE_INT32};
+    gateway_push(fixture, 1, 0, ELEMENTS);
+    gateway_settle(fixture);
+    spill_store_t *store = server_open(fixture->uri);
+    assert_int_equal(spill_array_open(store, "c.f", &array, NULL), SPILL_OK);
+    assert_int_equal(spill_array_count(array, &owner, &count, NULL), SPILL_OK);
+    assert_true(count.pages > CALLS_MAX);
+    long long before = atomic_load(&store->counts.calls);
+    assert_int_equal(spill_array_drop_owner(array, &owner, NULL), SPILL_OK);
+    assert_true(atomic_load(&store->counts.calls) - before < CALLS_MAX);
+    gateway_try_direct(fixture, pages, "n", "0");
+    spill_array_close(array);
+    server_close(store);
+}
+
 /* The gateway dies at each of its calls of the server; afterwards the owner is used as before. */
 static void a_delete_that_is_killed_is_finished(void **state)
 {
@@ -434,6 +457,7 @@ int main(void)
         TEST(a_page_that_is_put_late_goes_with_a_repair),
         TEST(a_page_that_is_put_late_goes_with_a_sweep),
         TEST(a_page_that_is_put_late_after_a_drop_goes),
+        TEST(a_drop_deletes_many_pages_with_each_call),
         TEST(a_delete_that_is_killed_is_finished),
     };
     server_uri();
