@@ -8,7 +8,7 @@
 
 enum { SHOWN_MAX = 60 };
 
-/* An object of the text whose first name begins with '$'. */
+/* An object of the text. Its first name begins with '$'. */
 typedef struct notation {
     const char *start;
     size_t size;
@@ -82,6 +82,17 @@ static bool is_refused(const notation_t *notation)
     return refused;
 }
 
+/* Is the text a number beyond the largest double? */
+static bool is_beyond(const char *text, size_t size)
+{
+    if (size == 0)
+        return false;
+    char *number = bson_strdup_printf("%.*s", (int)size, text); /* strndup would read one more */
+    bool beyond = isinf(strtod(number, NULL));
+    bson_free(number);
+    return beyond;
+}
+
 /* Without a wrong notation, libbson refuses numbers beyond the largest double. */
 static spill_code_t fail_number(const char *text, const char *end, spill_error_t *error)
 {
@@ -94,10 +105,7 @@ static spill_code_t fail_number(const char *text, const char *end, spill_error_t
         size_t size = 0;
         while (at + size < end && at[size] != '\0' && strchr("+-.0123456789eE", at[size]))
             size++;
-        char *number = bson_strdup_printf("%.*s", (int)size, at); /* strndup would read one more */
-        bool beyond = isinf(strtod(number, NULL));
-        bson_free(number);
-        if (beyond)
+        if (is_beyond(at, size))
             break;
         at += size > 0 ? size : 1;
     }
