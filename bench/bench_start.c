@@ -57,31 +57,17 @@ static void make_store(const char *folder)
     measure_check(spill_store_close(store, &error), &error);
 }
 
-static int compare(const void *left, const void *right)
+static void print_times(measure_report_t *report, command_t *command, int rounds)
 {
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-/* Print a command's times. Is its bar met? */
-static bool report(command_t *command, int rounds)
-{
-    qsort(command->ms, (size_t)rounds, sizeof *command->ms, compare);
-    double lowest = command->ms[0], highest = command->ms[rounds - 1];
     double median = measure_median(command->ms, (size_t)rounds);
-    bool met = command->ms_max == 0 || median <= command->ms_max;
-    char bar[16] = "no bar";
+    printf("%-16s %10.2f %10.2f %10.2f", command->name, median, command->ms[0],
+           command->ms[rounds - 1]);
     if (command->ms_max > 0)
-        snprintf(bar, sizeof bar, "<= %5.2f", command->ms_max);
-    printf("%-16s %10.2f %10.2f %10.2f  %-8s  %s\n", command->name, median, lowest, highest, bar,
-           command->ms_max == 0 ? ""
-           : met                ? "ok"
-                                : "FAIL");
-    return met;
+        measure_print_bar(report, median, command->ms_max, true);
+    printf("\n");
 }
 
-/* Are all bars met? */
-static bool measure_all(char *program, char *store, int rounds)
+static void measure_all(measure_report_t *report, char *program, char *store, int rounds)
 {
     command_t commands[] = {
         {"--version", 8, {program, "--version", NULL}, {0}},
@@ -92,17 +78,15 @@ static bool measure_all(char *program, char *store, int rounds)
          {0}},
     };
     enum { COMMANDS = sizeof commands / sizeof *commands };
-    bool met = true;
     for (int round = -1; round < rounds; round++) /* round -1 warms up */
         for (int i = 0; i < COMMANDS; i++) {
             double seconds = program_run(commands[i].arguments);
             if (round >= 0)
                 commands[i].ms[round] = seconds * 1e3;
         }
-    printf("%-16s %10s %10s %10s  %-8s\n", "command", "median ms", "lowest", "highest", "bar");
+    printf("%-16s %10s %10s %10s\n", "command", "median ms", "lowest", "highest");
     for (int i = 0; i < COMMANDS; i++)
-        met &= report(&commands[i], rounds);
-    return met;
+        print_times(report, &commands[i], rounds);
 }
 
 int main(int argc, char **argv)
@@ -128,9 +112,10 @@ int main(int argc, char **argv)
     char *folder = measure_folder(parent);
     char *store = bson_strdup_printf("%s/store", folder);
     make_store(store);
-    bool met = measure_all(program, store, rounds);
+    measure_report_t report = {0};
+    measure_all(&report, program, store, rounds);
     measure_remove_folder(folder);
     bson_free(store);
     bson_free(program);
-    return met ? 0 : 1;
+    return report.failed;
 }

@@ -14,7 +14,7 @@
 
 double measure_now(void); /* seconds, from any point in time */
 
-/* Reorders the values. */
+/* Sorts the values. */
 double measure_median(double *values, size_t count);
 
 /*

@@ -67,7 +67,7 @@ spill_median_t spill_samples_median(spill_samples_t *samples);
 /* Nearest rank: at least `per_mille` of the values are at most this; 0 without values. Reorders. */
 double spill_samples_percentile(spill_samples_t *samples, int per_mille);
 
-/* The median of an array that is not empty. Reorders it. */
+/* The median of an array that is not empty. Sorts it. */
 double spill_median_of(double *values, size_t count);
 
 #endif
