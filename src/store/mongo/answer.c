@@ -31,11 +31,19 @@ static bool is_denied(const bson_error_t *cause)
     return strstr(cause->message, "permission denied for ") != NULL;
 }
 
+/* The user or the password is wrong. The driver reports that with codes of its own. */
+static bool is_wrong_login(const bson_error_t *cause)
+{
+    return cause->domain == MONGOC_ERROR_SASL || cause->domain == MONGOC_ERROR_SCRAM ||
+           (cause->domain == MONGOC_ERROR_CLIENT &&
+            cause->code == MONGOC_ERROR_CLIENT_AUTHENTICATE);
+}
+
 static spill_server_meaning_t meaning_of(const bson_error_t *cause)
 {
     if (is_too_large(cause))
         return SPILL_SERVER_MEANS_TOO_LARGE;
-    if (is_denied(cause))
+    if (is_denied(cause) || is_wrong_login(cause))
         return SPILL_SERVER_MEANS_DENIED;
     switch (cause->domain) {
     case MONGOC_ERROR_SERVER_SELECTION:
@@ -44,11 +52,7 @@ static spill_server_meaning_t meaning_of(const bson_error_t *cause)
     case MONGOC_ERROR_PROTOCOL:
         return SPILL_SERVER_MEANS_PERHAPS;
     case MONGOC_ERROR_CLIENT:
-        return cause->code == MONGOC_ERROR_CLIENT_AUTHENTICATE ? SPILL_SERVER_MEANS_DENIED
-                                                               : SPILL_SERVER_MEANS_OTHER;
-    case MONGOC_ERROR_SASL:
-    case MONGOC_ERROR_SCRAM:
-        return SPILL_SERVER_MEANS_DENIED;
+        return SPILL_SERVER_MEANS_OTHER;
     case MONGOC_ERROR_WRITE_CONCERN: /* done, but may be rolled back */
         return SPILL_SERVER_MEANS_PERHAPS;
     case MONGOC_ERROR_BSON:
@@ -81,14 +85,6 @@ static bool lacks_right(const bson_error_t *cause)
 {
     return is_denied(cause) ||
            (cause->domain == MONGOC_ERROR_SERVER && cause->code == SPILL_SERVER_UNAUTHORIZED);
-}
-
-/* The user or the password is wrong. The driver reports that with codes of its own. */
-static bool is_wrong_login(const bson_error_t *cause)
-{
-    return cause->domain == MONGOC_ERROR_SASL || cause->domain == MONGOC_ERROR_SCRAM ||
-           (cause->domain == MONGOC_ERROR_CLIENT &&
-            cause->code == MONGOC_ERROR_CLIENT_AUTHENTICATE);
 }
 
 spill_code_t spill_mongo_fail(const spill_mongo_t *store, const char *collection, bool write,
