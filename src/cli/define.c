@@ -1,9 +1,7 @@
 /* define: save, change, show and list definitions. */
 #include "cli/define_options.h"
-#include "cli/ttl_warning.h"
+#include "cli/server_notes.h"
 #include "definition/schema.h"
-#include "store/raw_reader.h"
-#include "store/upstream.h"
 #include "util/error.h"
 
 #include <stdio.h>
@@ -247,26 +245,6 @@ static spill_code_t check_shared(spill_store_t *store, const spill_definition_t 
     return SPILL_OK;
 }
 
-static void close_upstream(spill_upstream_t **upstream)
-{
-    spill_upstream_close(*upstream);
-}
-
-/* Say if the collection or the array of preset gateway is not there: perhaps it is a wrong name. */
-static void note_missing(const spill_invocation_t *invocation, const spill_definition_t *definition)
-{
-    char uri[SPILL_CLI_URI], note[SPILL_UPSTREAM_NOTE_BYTES];
-    spill_error_t error;
-    SPILL_SCOPED(close_upstream) spill_upstream_t *upstream = NULL;
-    if (!is_for_gateway(definition) ||
-        spill_cli_store_uri(invocation->arguments[0], uri, &error) != SPILL_OK ||
-        !spill_raw_reader_serves(uri) || spill_upstream_open(uri, &upstream, &error) != SPILL_OK)
-        return;
-    spill_upstream_note_missing(upstream, definition->collection, definition->array, note);
-    if (note[0] != '\0')
-        spill_cli_say("note: %s", note);
-}
-
 static bool changes_definition(const spill_invocation_t *invocation)
 {
     return like_of(invocation) || spill_cli_define_given(options_of(invocation));
@@ -295,8 +273,7 @@ static spill_code_t define_or_show(const spill_invocation_t *invocation, spill_s
     if (invocation->quiet)
         return SPILL_OK;
     print_definition(invocation, &definition);
-    note_missing(invocation, &definition);
-    spill_cli_warn_of_ttl(invocation, &definition, 1);
+    spill_cli_note_definition(invocation, &definition, is_for_gateway(&definition));
     return SPILL_OK;
 }
 

@@ -1,7 +1,7 @@
 /* migrate: reshape arrays of other programs as a plan says, while these programs run. */
 #include "tools/migrate/migrate.h"
 #include "cli/operate.h"
-#include "cli/ttl_warning.h"
+#include "cli/server_notes.h"
 #include "core/array.h"
 #include "core/building.h"
 #include "definition/difference.h"

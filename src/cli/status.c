@@ -1,7 +1,7 @@
 /* status: show unfinished work in a store, and the command that finishes it. */
 #include "cli/cli.h"
 #include "cli/process.h"
-#include "cli/ttl_warning.h"
+#include "cli/server_notes.h"
 #include "tools/unfinished.h"
 #include "tools/unfinished_owners.h"
 #include "util/clock.h"
