@@ -7,7 +7,7 @@
  * it (bench/gateway starts both). It prints the p50 of a ping, each on one connection in turns. For
  * ping, find, update and insert it prints the commands per second of 8 and of 64 connections, in
  * rounds in turns. With the gateway's process id also its processor time for each command. Only the
- * ratios of one run say something. The bars are those of docs/internals/benchmarks/gateway.md.
+ * ratios of one run say something. docs/internals/benchmarks/gateway.md has the bars.
  */
 #include "measure.h"
 #include "wire_client.h"

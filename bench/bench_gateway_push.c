@@ -11,7 +11,7 @@
  *   hot    the pushes per second of 32 connections to one owner
  *
  * and with the gateway's process id its processor time for each push. Only the ratios of one run
- * say something. The bars are those of docs/internals/benchmarks/gateway.md.
+ * say something. docs/internals/benchmarks/gateway.md has the bars.
  */
 #include "measure.h"
 #include "wire_client.h"
@@ -35,7 +35,7 @@ enum {
 };
 enum { OWNER_SIZE = 48 };
 
-/* The bars: p50 of a push to that of a direct one, and pushes per second to direct ones. */
+/* The bars: ratios of the p50 of a push, and of pushes per second, to direct pushes. */
 static const double plain_bar = 1.1, long_bar = 1.4, hot_bar = 6;
 
 static const char *const collections[SIDES] = {"direct", "served"};

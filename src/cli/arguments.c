@@ -246,8 +246,7 @@ __attribute__((format(printf, 2, 3))) static void usage_error(const struct argp_
     exit((int)status);
 }
 
-/* What getopt finds wrong it reports itself. argp then writes its own advice: write ours instead.
- */
+/* getopt reports its own findings. argp then writes its own advice: write ours instead. */
 static ssize_t write_advice(void *context, const char *text, size_t size)
 {
     const spill_command_t **command = context;

@@ -1,4 +1,4 @@
-/* repair --drop-orphans: delete the pages of owners whose documents another program deleted. */
+/* repair --drop-orphans: delete the pages of documents that another program deleted. */
 #ifndef SPILL_CLI_DROP_ORPHANS_H
 #define SPILL_CLI_DROP_ORPHANS_H
 
@@ -6,8 +6,8 @@
 
 /*
  * Print each owner that has pages and no head, then ask (not with `yes`), and delete the pages of
- * those without a document. With invocation->dry_run only print. SPILL_EXIT_FOUND: something is
- * left, or would be deleted.
+ * each owner without a document. With invocation->dry_run only print. SPILL_EXIT_FOUND: something
+ * is left, or would be deleted.
  */
 spill_exit_t spill_cli_drop_orphans(const spill_invocation_t *invocation, bool yes);
 

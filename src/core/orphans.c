@@ -1,5 +1,5 @@
 /*
- * Delete the pages of owners whose documents are gone. The steps for one owner:
+ * Delete the pages of documents that another program deleted. The steps for one owner:
  *
  *   1. Raise the incarnations of later heads above the pages' (head_ends), so that a head that is
  *      made from now on never has pages of this incarnation.

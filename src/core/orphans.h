@@ -1,4 +1,4 @@
-/* Delete the pages of owners whose documents another program deleted. */
+/* Delete the pages of documents that another program deleted. */
 #ifndef SPILL_CORE_ORPHANS_H
 #define SPILL_CORE_ORPHANS_H
 

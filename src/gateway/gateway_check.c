@@ -9,7 +9,7 @@
 
 #include <inttypes.h>
 
-/* Where the result goes: text for people, or a line of JSON for each part of it. */
+/* The result: text for people, or a line of JSON for each part of it. */
 typedef struct output {
     FILE *to;
     bool json;

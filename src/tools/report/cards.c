@@ -39,8 +39,7 @@ static bool is_of_documents(const spill_report_card_t *card)
     return !card->path && !card->group;
 }
 
-/* ---- large documents ---------------------------------------------------------------------------
- */
+/* ---- large documents ------------------------------------------------------------------------- */
 
 /* Is at least half of the document the path's arrays? */
 static bool has_most(const spill_owners_t *owners, const spill_large_owner_t *document)
@@ -92,8 +91,7 @@ static void join_documents(spill_report_t *report, size_t at)
     }
 }
 
-/* ---- all cards ---------------------------------------------------------------------------------
- */
+/* ---- all cards ------------------------------------------------------------------------------- */
 
 static int by_weight(const void *left, const void *right)
 {
