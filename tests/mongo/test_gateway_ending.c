@@ -242,6 +242,9 @@ static void an_old_note_of_a_restored_head_is_forgotten(void **state)
 static void a_drop_that_leaves_tombstones_leaves_no_note(void **state)
 {
     static const char any[] = "{\"count\": \"spillway.marks\", \"query\": {\"_id.drop\": \"o\"}}";
+    /* With a query: a server may answer a count of all documents from its statistics. */
+    static const char tombstones[] =
+        "{\"count\": \"o.pages\", \"query\": {\"_id\": {\"$exists\": true}}}";
     int32_t one = 1;
     spill_array_t *array;
     gateway_fixture_t *fixture = *state;
@@ -258,7 +261,7 @@ static void a_drop_that_leaves_tombstones_leaves_no_note(void **state)
     for (int i = 0; i < 9; i++)
         assert_int_equal(spill_array_append(array, &owner, &owner, 1, NULL, NULL, NULL), SPILL_OK);
     assert_int_equal(spill_array_drop_owner(array, &owner, NULL), SPILL_OK);
-    gateway_try_direct(fixture, "{\"count\": \"o.pages\"}", "n", "3");
+    gateway_try_direct(fixture, tombstones, "n", "3");
     gateway_try_direct(fixture, any, "n", "0");
     spill_array_close(array);
     server_close(store);
